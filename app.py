@@ -1,0 +1,11 @@
+"""Attention Atlas, a visual explorer of the Transformer: streamlit run app.py"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from pages.components import navigation, resources, shell
+
+resources.serve_plotly()
+shell.run(st.navigation(navigation.pages(), position="hidden"))
+resources.warm_up()

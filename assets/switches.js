@@ -1,0 +1,90 @@
+// The two switches that need no server: light or dark, and "copy the link". Also the key that opens the text field.
+//
+// Streamlit can be switched between its two themes only from its own menu, which this app does not show. What the menu
+// calls is a function in React's tree; it is looked up there and called, so the page stays as it is. Should another
+// version of Streamlit hide it, the choice is stored where Streamlit looks for it at start, and the page loads again.
+
+const THEMES = { light: "Light", dark: "Dark" }
+
+function shown() {
+  return getComputedStyle(document.querySelector(".stApp")).colorScheme.includes("dark") ? "dark" : "light"
+}
+
+function themeProps() {
+  const root = document.querySelector(".stApp")
+  const fiberKey = Object.keys(root).find((key) => key.startsWith("__reactFiber$"))
+  for (let fiber = root[fiberKey]; fiber; fiber = fiber.return) {
+    const theme = fiber.memoizedProps?.theme
+    if (theme?.setTheme && theme?.availableThemes) return theme
+  }
+  return undefined
+}
+
+function show(theme, paths) {
+  for (const path of paths) localStorage.setItem(`stActiveTheme-${path}-v2`, JSON.stringify(THEMES[theme]))
+  const props = themeProps()
+  const wanted = props?.availableThemes.find((one) => one.name.endsWith(THEMES[theme]))
+  if (wanted) props.setTheme(wanted)
+  else location.reload()
+}
+
+async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text)
+  // Not a secure context (the app opened under a host name): the old way still works there.
+  const field = document.body.appendChild(document.createElement("textarea"))
+  field.value = text
+  field.select()
+  document.execCommand("copy")
+  field.remove()
+}
+
+function isTyping(element) {
+  return element?.matches?.("input:not([type=range]):not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]")
+}
+
+// "/" brings the page's text field to the front, large in talk mode (style.css); Enter and Escape put it back.
+function openField(event) {
+  const field = document.querySelector(".st-key-atlas-text input")
+  if (event.key === "Enter" || event.key === "Escape") document.body.classList.remove("atlas-typing")
+  const plain = !event.ctrlKey && !event.metaKey && !event.altKey
+  if (!field || event.code !== "Slash" || event.shiftKey || !plain || isTyping(document.activeElement)) return
+  event.preventDefault()
+  document.body.classList.add("atlas-typing")
+  field.focus()
+  field.select()
+  field.addEventListener("blur", () => document.body.classList.remove("atlas-typing"), { once: true })
+}
+
+function build(parent) {
+  const themeButton = document.createElement("button")
+  const linkButton = document.createElement("button")
+  const told = document.createElement("span")
+  for (const button of [themeButton, linkButton]) button.type = "button"
+  told.className = "atlas-told"
+  told.setAttribute("role", "status")
+  parent.append(themeButton, linkButton, told)
+  return { themeButton, linkButton, told }
+}
+
+const built = new WeakMap()
+
+export default function ({ parentElement, data }) {
+  if (!built.has(parentElement)) built.set(parentElement, build(parentElement))
+  const { themeButton, linkButton, told } = built.get(parentElement)
+  const label = () => {
+    themeButton.textContent = shown() === "dark" ? data.light : data.dark
+  }
+  label()
+  linkButton.textContent = data.link
+  themeButton.onclick = () => {
+    show(shown() === "dark" ? "light" : "dark", data.paths)
+    requestAnimationFrame(label)
+  }
+  linkButton.onclick = async () => {
+    await copy(location.href)
+    told.textContent = data.copied
+    setTimeout(() => (told.textContent = ""), 2000)
+  }
+  document.addEventListener("keydown", openField)
+  return () => document.removeEventListener("keydown", openField)
+}

@@ -1,0 +1,1 @@
+"""What every screen is made of: frame, state, caches, controls, panels, words."""

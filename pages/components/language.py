@@ -1,0 +1,61 @@
+"""The words on screen, in the language of the session that is running.
+
+English sentences are the message ids. The Chinese ones are read by Babel from assets/locales at run time; there is no
+compile step. A script thread serves one session at a time, so the language is looked up in that session's state, which
+also holds in fragments and callbacks.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Literal, get_args
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+Language = Literal["en", "zh"]
+LANGUAGES: tuple[Language, ...] = get_args(Language)
+NAMES: dict[Language, str] = {"en": "English", "zh": "中文"}
+
+LOCALES = Path(__file__).parents[2] / "assets" / "locales"
+_KEY = "atlas.language"
+
+
+def N_(message: str) -> str:  # noqa: N802 (gettext's own name)
+    """Mark a sentence for translation where it is written; `_` translates it where it is shown."""
+    return message
+
+
+def _(message: str) -> str:
+    """`message` in the session's language; English where there is no translation or no session."""
+    return translations(language()).get(message, message)
+
+
+def language() -> Language:
+    """The language of the session this thread runs for; English outside of one."""
+    if get_script_run_ctx(suppress_warning=True) is None:
+        return "en"
+    return st.session_state.get(_KEY, "en")
+
+
+def use(chosen: Language) -> None:
+    """Make `chosen` the language of this session."""
+    st.session_state[_KEY] = chosen
+
+
+def preferred() -> Language:
+    """What the visitor's browser asks for; Chinese of any region reads the simplified one."""
+    return "zh" if (st.context.locale or "").lower().startswith("zh") else "en"
+
+
+@lru_cache
+def translations(chosen: Language) -> dict[str, str]:
+    """English sentence -> translated sentence; empty for English itself."""
+    if chosen == "en":
+        return {}
+    from babel.messages.pofile import read_po  # only Chinese pays for it
+
+    with (LOCALES / chosen / "LC_MESSAGES" / "atlas.po").open("rb") as file:
+        catalog = read_po(file, locale=chosen)
+    return {message.id: message.string for message in catalog if message.id and message.string}
