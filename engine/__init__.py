@@ -1,0 +1,55 @@
+"""The engine: real Transformers whose every intermediate value can be read.
+
+    import engine
+    lm = engine.load("smollm2-135m")
+    trace = lm.trace("The animal didn't cross the street")
+    trace["decoder.layers.13.self_attention.weights"]      # (batch, head, query, key)
+
+Axes, in the order in which they always stand:
+
+    batch    texts read together
+    head     attention heads; kv_head where several of them share one key and one value
+    query    positions that look
+    key      positions that are looked at
+    pos      positions of a stack, where nobody looks at anybody
+    d_model  width of the residual stream
+    d_k      width of one head's query, key and value
+    d_ff     hidden width of the feed-forward layer
+    vocab    the tokens a model knows
+
+Reading order: config (what a model is), model/build (how it is put together), model/attention (the heart),
+then positions, masks, norms, feed_forward, stack and transformer beside it; capture (how values get out);
+tokenizers and decoding (text in, text out); language_model (all of it behind one face); verify.
+
+Names resolve on first use, so that importing one part imports nothing but that part.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine.capture import capture as capture
+    from engine.config import TransformerConfig as TransformerConfig
+    from engine.language_model import LanguageModel as LanguageModel
+    from engine.language_model import load as load
+
+_HOME = {
+    "capture": "engine.capture",
+    "LanguageModel": "engine.language_model",
+    "TransformerConfig": "engine.config",
+    "load": "engine.language_model",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'engine' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value  # importing a submodule binds the submodule's name here; the public name wins
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -1,0 +1,106 @@
+"""Three assemblies of the same stacks. ids are (batch, pos) of integers; what comes back is (batch, pos, ...).
+
+Texts of different length are filled up on the right, and `lengths` says how long each really is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch.nn.functional as F  # noqa: N812  (torch's own habit)
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from engine.capture import Tap
+from engine.model.stack import Stack
+
+
+class Embedding(nn.Module):
+    """A vector for each token, and the way back: a token's logit is the product with its own vector.
+
+    Vaswani et al. 2017, section 3.4, multiply the vectors by sqrt(d_model) on the way in, and only there.
+    """
+
+    def __init__(self, vocab_size: int, d_model: int, *, scaled: bool) -> None:
+        super().__init__()
+        self.table = nn.Embedding(vocab_size, d_model)
+        self.scale = math.sqrt(d_model) if scaled else 1.0
+
+    def forward(self, ids: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos d_model"]:
+        return self.table(ids) * self.scale
+
+    def unembed(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos vocab"]:
+        return F.linear(x, self.table.weight)
+
+
+# (batch, pos, d_model) -> (batch, pos, vocab): embedding.unembed where weights are tied, else a Linear of its own
+Head = Callable[[Tensor], Tensor]
+
+
+class EncoderOnly(nn.Module):
+    """Reads in both directions, and gives a vector for each token (BERT)."""
+
+    def __init__(self, *, embedding: Embedding, encoder: Stack) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.encoder = encoder
+
+    def forward(
+        self, ids: Int[Tensor, "batch pos"], lengths: Int[Tensor, " batch"] | None = None
+    ) -> Float[Tensor, "batch pos d_model"]:
+        return self.encoder(self.embedding(ids), lengths)
+
+
+class DecoderOnly(nn.Module):
+    """Reads from left to right, and gives at each token the logits of the next (GPT, LLaMA)."""
+
+    def __init__(self, *, embedding: Embedding, decoder: Stack, head: Head) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.decoder = decoder
+        self.head = head
+        self.logits = Tap("batch pos vocab")
+
+    def forward(
+        self, ids: Int[Tensor, "batch pos"], lengths: Int[Tensor, " batch"] | None = None
+    ) -> Float[Tensor, "batch pos vocab"]:
+        return self.logits(self.head(self.decoder(self.embedding(ids), lengths)))
+
+
+class EncoderDecoder(nn.Module):
+    """Reads a source in both directions, and writes a target from left to right (Vaswani et al. 2017)."""
+
+    def __init__(self, *, embedding: Embedding, encoder: Stack, decoder: Stack, head: Head) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.encoder = encoder
+        self.decoder = decoder
+        self.head = head
+        self.logits = Tap("batch pos vocab")
+
+    def forward(
+        self,
+        source_ids: Int[Tensor, "batch source"],
+        target_ids: Int[Tensor, "batch target"],
+        source_lengths: Int[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch target vocab"]:
+        return self.decode(target_ids, self.encode(source_ids, source_lengths), source_lengths)
+
+    def encode(
+        self, source_ids: Int[Tensor, "batch source"], source_lengths: Int[Tensor, " batch"] | None = None
+    ) -> Float[Tensor, "batch source d_model"]:
+        return self.encoder(self.embedding(source_ids), source_lengths)
+
+    def decode(
+        self,
+        target_ids: Int[Tensor, "batch target"],
+        memory: Float[Tensor, "batch source d_model"],
+        source_lengths: Int[Tensor, " batch"] | None = None,
+    ) -> Float[Tensor, "batch target vocab"]:
+        # the filling of a target needs no mask: it stands to the right, where a causal decoder does not look
+        x = self.decoder(self.embedding(target_ids), memory=memory, memory_lengths=source_lengths)
+        return self.logits(self.head(x))
+
+
+Transformer = EncoderOnly | DecoderOnly | EncoderDecoder
