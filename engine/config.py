@@ -93,7 +93,7 @@ Positions = Annotated[NoPositions | Sinusoidal | Learned | Rope, Field(discrimin
 
 
 class NormConfig(_Settings):
-    kind: Literal["layernorm", "rmsnorm"] = "layernorm"
+    kind: Literal["layernorm", "rmsnorm", "none"] = "layernorm"
     eps: PositiveFloat = 1e-5
 
 

@@ -30,8 +30,8 @@ class Sight:
 class Attention(nn.Module):
     """softmax(Q K^T / sqrt(d_k)) V, in several heads  (Vaswani et al. 2017, equation 1 and section 3.2.2).
 
-    Self-attention reads itself, `memory` is x; cross-attention reads another stack. Fewer key-value heads than
-    heads make it grouped-query attention (Ainslie et al. 2023), a single one multi-query attention.
+    In self-attention `memory` is x itself, in cross-attention it comes from another stack. With fewer
+    key-value heads than heads it is grouped-query attention (Ainslie et al. 2023), with one multi-query.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ def share(x: Float[Tensor, "batch kv_head key d_k"], n_heads: int) -> Float[Tens
 def hide(
     scores: Float[Tensor, "batch head query key"], visible: Bool[Tensor, "#batch query key"]
 ) -> Float[Tensor, "batch head query key"]:
-    """-inf where a query may not look. A true infinity: any finite stand-in leaks when real scores are lower."""
+    """-inf where a query may not look; any finite stand-in would leak when real scores are lower."""
     return scores if visible.all() else scores.masked_fill(~visible[:, None], -math.inf)
 
 

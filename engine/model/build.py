@@ -124,8 +124,10 @@ def residual(config: TransformerConfig, stack: StackConfig) -> Residual:
     return Residual(**{stack.placement: norm(config, stack)}, dropout=stack.dropout)
 
 
-def norm(config: TransformerConfig, stack: StackConfig) -> LayerNorm | RMSNorm:
-    return {"layernorm": LayerNorm, "rmsnorm": RMSNorm}[stack.norm.kind](config.d_model, stack.norm.eps)
+def norm(config: TransformerConfig, stack: StackConfig) -> nn.Module:
+    return {"layernorm": LayerNorm, "rmsnorm": RMSNorm, "none": nn.Identity}[stack.norm.kind](
+        config.d_model, stack.norm.eps
+    )
 
 
 def positions_of(config: TransformerConfig, stack: StackConfig) -> Positions:
@@ -141,7 +143,7 @@ def positions_of(config: TransformerConfig, stack: StackConfig) -> Positions:
 
 
 def initialise(model: nn.Module, generator: torch.Generator) -> None:
-    """Matrices Xavier-uniform, biases 0, norms 1; embeddings of variance 1/d_model, which sqrt(d_model) makes 1."""
+    """Matrices Xavier-uniform, biases 0, norms 1; embeddings N(0, 1/d_model), which sqrt(d_model) makes unit."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight, generator=generator)

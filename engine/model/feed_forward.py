@@ -1,4 +1,4 @@
-"""The feed-forward layer, every position by itself: (batch, pos, d_model) -> (..., d_ff) -> (..., d_model)."""
+"""The feed-forward layer, each position by itself: (batch, pos, d_model) -> (.., d_ff) -> (.., d_model)."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Causal(Mask):
 
 
 class Window(Mask):
-    """Nobody sees further than `reach` positions in either direction: reach 1 is oneself and one's neighbours."""
+    """Nobody sees further than `reach` positions to either side: 1 is oneself and one's neighbours."""
 
     reason = "window"
 

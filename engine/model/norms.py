@@ -1,4 +1,4 @@
-"""Normalization, and the residual connection that decides where it sits. Everything is (batch, pos, d_model)."""
+"""Normalization, and the residual connection that decides where it sits. All is (batch, pos, d_model)."""
 
 from __future__ import annotations
 

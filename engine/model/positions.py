@@ -40,7 +40,7 @@ class Positions(nn.Module):
 
 
 class Sinusoidal(Positions):
-    """PE(pos, 2i) = sin(pos / base^(2i/d_model)), PE(pos, 2i+1) = cos(...)  (Vaswani et al. 2017, section 3.5)."""
+    """PE(pos, 2i) = sin(pos / base^(2i/d_model)), PE(pos, 2i+1) = cos(same)  (Vaswani et al. 2017, 3.5)."""
 
     def __init__(self, base: float) -> None:
         super().__init__()
@@ -74,9 +74,9 @@ class Learned(Positions):
 
 
 class Rope(Positions):
-    """Turn each pair of numbers by pos / base^(2i/d_k), so that q.k depends on the distance only (Su et al. 2021).
+    """Turn each pair of numbers by pos / base^(2i/d_k); q.k then depends on distance only (Su et al. 2021).
 
-    The pair of number i is number i + d_k/2 (the halves convention of the LLaMA checkpoints), not its neighbour.
+    Number i is paired with number i + d_k/2 (the halves convention of LLaMA checkpoints), not its neighbour.
     """
 
     def __init__(self, base: float) -> None:
@@ -93,7 +93,7 @@ class Rope(Positions):
 
 
 def angles(at: Int[Tensor, " pos"], width: int, base: float, dtype: torch.dtype) -> Float[Tensor, "pos half"]:
-    """pos / base^(2i/width) for i < width/2, in fp32 at least: in half precision distant positions would merge."""
+    """pos / base^(2i/width) for i < width/2; in fp32 at least, since half precision merges far positions."""
     exact = torch.promote_types(dtype, torch.float32)
     exponent = torch.arange(0, width, 2, dtype=exact, device=at.device) / width
     return at.to(exact)[:, None] / base**exponent

@@ -75,7 +75,7 @@ class CrossBlock(nn.Module):
 
 
 class Segments(nn.Module):
-    """BERT's second embedding says which of two texts a token belongs to; here there is one text, the first."""
+    """BERT's second embedding tells which of two texts a token belongs to; here there is one, the first."""
 
     def __init__(self, n_segments: int, d_model: int) -> None:
         super().__init__()

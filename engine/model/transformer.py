@@ -1,6 +1,6 @@
-"""Three assemblies of the same stacks. ids are (batch, pos) of integers; what comes back is (batch, pos, ...).
+"""Three assemblies of the same stacks. Ids (batch, pos) go in, vectors or logits (batch, pos, ..) come out.
 
-Texts of different length are filled up on the right, and `lengths` says how long each really is.
+Texts of different lengths are filled up on the right, and `lengths` says how long each really is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Embedding(nn.Module):
         return F.linear(x, self.table.weight)
 
 
-# (batch, pos, d_model) -> (batch, pos, vocab): embedding.unembed where weights are tied, else a Linear of its own
+# (batch, pos, d_model) -> (batch, pos, vocab): embedding.unembed where weights are tied, else a Linear
 Head = Callable[[Tensor], Tensor]
 
 

@@ -1,0 +1,335 @@
+"""Text to tokens and back. Every token knows where it stands in the text, in code points.
+
+CharacterTokenizer, WordTokenizer    this project's own small vocabularies, JSON both ways
+PretrainedTokenizer                  wraps the `tokenizers` library for real checkpoints
+
+A token has a `piece`, its name in the vocabulary ("Ġanimal", "##ing"), and a `label`, what a screen shows:
+the text it stands for, as typed. Pieces of one character show their bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import tokenizers
+
+from engine.config import AtlasError
+
+
+@dataclass(frozen=True)
+class Token:
+    """One token of a text, standing for `text[start:end]`; a special that nobody typed stands for nothing.
+
+    `part_of_character` marks one of several tokens that make up a single character.
+    """
+
+    id: int
+    piece: str
+    label: str
+    start: int
+    end: int
+    special: bool = False
+    part_of_character: bool = False
+    unknown: bool = False
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A stretch of text, text[start:end], that the model cannot read: kind is "unknown" or "fragments"."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """A text and its tokens, specials included."""
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @property
+    def ids(self) -> list[int]:
+        return [token.id for token in self.tokens]
+
+    @property
+    def pieces(self) -> list[str]:
+        return [token.piece for token in self.tokens]
+
+    @property
+    def labels(self) -> list[str]:
+        return [token.label for token in self.tokens]
+
+    @cached_property
+    def groups(self) -> tuple[range, ...]:
+        """Token indices that belong together, one range for each character that several tokens make up."""
+        starts: list[int] = []
+        ends: list[int] = []
+        for index, token in enumerate(self.tokens):
+            if not token.part_of_character:
+                continue
+            if ends and ends[-1] == index and token.start < self.tokens[index - 1].end:
+                ends[-1] = index + 1
+            else:
+                starts.append(index)
+                ends.append(index + 1)
+        return tuple(range(start, end) for start, end in zip(starts, ends, strict=True))
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What the model cannot read here: unknown tokens, and characters that fell into fragments."""
+        found = [("unknown", token.start, token.end) for token in self.tokens if token.unknown]
+        for group in self.groups:
+            found.append(("fragments", self.tokens[group[0]].start, self.tokens[group[-1]].end))
+        return [
+            Problem(kind, self.text[a:b].strip(), a, b) for kind, a, b in sorted(found, key=lambda it: it[1])
+        ]
+
+
+class Tokenizer(ABC):
+    """What a model needs of its tokenizer. Ids that a vocabulary does not have are None."""
+
+    pad_id: int | None = None
+    bos_id: int | None = None
+    eos_id: int | None = None
+    unknown_id: int | None = None
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of ids, specials included."""
+
+    @abstractmethod
+    def encode(self, text: str, begin: bool = False) -> Encoding:
+        """Tokens of a text; with `begin` a decoder's input, which starts with BOS where there is one."""
+
+    @abstractmethod
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids, specials left out."""
+
+    @abstractmethod
+    def label(self, id: int) -> str:
+        """What a screen shows for an id that stands in no text, such as a prediction."""
+
+    @abstractmethod
+    def to_json(self) -> str:
+        """Everything `from_json` needs."""
+
+    def problems(self, text: str | Encoding) -> list[Problem]:
+        """What the model cannot read in a text."""
+        return (self.encode(text) if isinstance(text, str) else text).problems
+
+
+def from_json(text: str) -> Tokenizer:
+    """The tokenizer of a tokenizer.json: one of ours, or one of the `tokenizers` library."""
+    values = json.loads(text)
+    match values.get("kind"):
+        case "character":
+            return CharacterTokenizer(values["vocabulary"])
+        case "word":
+            return WordTokenizer(values["vocabulary"])
+        case _:
+            return PretrainedTokenizer(tokenizers.Tokenizer.from_str(text))
+
+
+SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+
+
+class _ListedTokenizer(Tokenizer):
+    """A vocabulary written out as a list. Ids: four specials, then the list in its order.
+
+    What is not in the list is looked up in its compatibility form, then in lower case (a full-width digit as
+    the digit, a narrow blank as a blank, "É" as "é"); the label stays what was typed.
+    """
+
+    kind: str
+    joint: str
+    pad_id: int = 0
+    bos_id: int = 1
+    eos_id: int = 2
+    unknown_id: int = 3
+
+    def __init__(self, vocabulary: Iterable[str]) -> None:
+        self.vocabulary = list(vocabulary)
+        self._pieces = [*SPECIALS, *self.vocabulary]
+        self._ids = {piece: id for id, piece in enumerate(self.vocabulary, start=len(SPECIALS))}
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def encode(self, text: str, begin: bool = False) -> Encoding:
+        bos = Token(self.bos_id, SPECIALS[self.bos_id], SPECIALS[self.bos_id], 0, 0, special=True)
+        return Encoding(text, (*[bos] * begin, *(self._token(text, *span) for span in self.spans(text))))
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of `encode(text)` without its tokens: what training needs, many times a second."""
+        return [self._id(text[start:end]) for start, end in self.spans(text)]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self.joint.join(self._pieces[id] for id in ids if id >= len(SPECIALS))
+
+    def label(self, id: int) -> str:
+        return self._pieces[id] if id < len(SPECIALS) else shown(self._pieces[id])
+
+    def to_json(self) -> str:
+        return json.dumps({"kind": self.kind, "vocabulary": self.vocabulary}, ensure_ascii=False, indent=1)
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where to cut: (start, end) of each token, in code points."""
+        raise NotImplementedError
+
+    def _token(self, text: str, start: int, end: int) -> Token:
+        typed = text[start:end]
+        id = self._id(typed)
+        return Token(id, self._pieces[id], shown(typed), start, end, unknown=id == self.unknown_id)
+
+    def _id(self, typed: str) -> int:
+        if typed in self._ids:
+            return self._ids[typed]
+        plain = unicodedata.normalize("NFKC", typed)
+        forms = (plain, typed.lower(), plain.lower())
+        return next((self._ids[form] for form in forms if form in self._ids), self.unknown_id)
+
+
+class CharacterTokenizer(_ListedTokenizer):
+    """One token a character; a letter and the combining marks after it are one character."""
+
+    kind, joint = "character", ""
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        start = 0
+        for index in range(1, len(text) + 1):
+            if index == len(text) or not unicodedata.combining(text[index]):
+                yield start, index
+                start = index
+
+
+class WordTokenizer(_ListedTokenizer):
+    """One token a word or punctuation mark; blanks only separate."""
+
+    kind, joint = "word", " "
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        return (match.span() for match in re.finditer(r"\w+|[^\w\s]", text))
+
+
+class PretrainedTokenizer(Tokenizer):
+    """A tokenizer of the `tokenizers` library, with the labels and groups that a screen needs."""
+
+    def __init__(
+        self,
+        library: tokenizers.Tokenizer,
+        *,
+        bos_id: int | None = None,
+        eos_id: int | None = None,
+        pad_id: int | None = None,
+    ) -> None:
+        self._library = library
+        self._bytes = isinstance(library.decoder, tokenizers.decoders.ByteLevel)
+        self._added = library.get_added_tokens_decoder()
+        self.bos_id, self.eos_id, self.pad_id = bos_id, eos_id, pad_id
+        unknown = getattr(library.model, "unk_token", None)
+        self.unknown_id = None if unknown is None else library.token_to_id(unknown)
+
+    def __len__(self) -> int:
+        return self._library.get_vocab_size()
+
+    def encode(self, text: str, begin: bool = False) -> Encoding:
+        """Raises AtlasError for text that is no Unicode, such as half of a surrogate pair."""
+        try:
+            encoded = self._library.encode(text)
+        except UnicodeEncodeError as error:
+            raise AtlasError("the text has no character at position {start}", start=error.start) from None
+        ids, spans = list(encoded.ids), list(encoded.offsets)
+        if begin and self.bos_id is not None and ids[:1] != [self.bos_id]:
+            ids, spans = [self.bos_id, *ids], [(0, 0), *spans]
+        return Encoding(text, tuple(self._tokens(text, ids, spans)))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return self._library.decode(list(ids), skip_special_tokens=True)
+
+    def label(self, id: int) -> str:
+        piece = self._piece(id)
+        if self._is_special(id):
+            return piece
+        return shown(self._readable(piece)) or piece
+
+    def to_json(self) -> str:
+        return self._library.to_str()
+
+    def _tokens(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> Iterator[Token]:
+        reached = 0  # a special that nobody typed stands where the text has got to
+        for index, (id, (start, end)) in enumerate(zip(ids, spans, strict=True)):
+            special = self._is_special(id)
+            fragment = not special and any(_overlap(spans[index], near) for near in _neighbours(spans, index))
+            if start == end:
+                start = end = reached
+            reached = end
+            typed = shown(text[start:end])
+            label = self.label(id) if special or fragment or not typed else typed
+            yield Token(id, self._piece(id), label, start, end, special, fragment, id == self.unknown_id)
+
+    def _piece(self, id: int) -> str:
+        piece = self._library.id_to_token(id)
+        if piece is None:
+            raise AtlasError("id {id} is not among the {limit} of this vocabulary", id=id, limit=len(self))
+        return piece
+
+    def _is_special(self, id: int) -> bool:
+        return id in self._added and self._added[id].special and id != self.unknown_id
+
+    def _readable(self, piece: str) -> str:
+        """The text of a piece: markers of blanks and word parts undone, incomplete characters as bytes."""
+        if self._bytes and not set(piece) - _BYTE_OF.keys():
+            return bytes(_BYTE_OF[char] for char in piece).decode("utf-8", errors="bytes-in-brackets")
+        if match := re.fullmatch("<0x([0-9A-F]{2})>", piece):  # the byte fallback of SentencePiece
+            return bytes.fromhex(match[1]).decode("utf-8", errors="bytes-in-brackets")
+        return piece.removeprefix("##").replace("▁", " ")
+
+
+def _neighbours(spans: list[tuple[int, int]], index: int) -> list[tuple[int, int]]:
+    return [*spans[max(0, index - 1) : index], *spans[index + 1 : index + 2]]
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+def shown(text: str) -> str:
+    """Text as a label: without its leading blank, and with a sign for what would be invisible."""
+    text = text.removeprefix(" ") or text
+    if not text.strip():
+        text = text.replace(" ", "␠")
+    text = text.replace("\n", "⏎").replace("\t", "⇥")
+    if text and unicodedata.combining(text[0]):
+        return "◌" + text  # a mark alone needs something to sit on
+    if text and not any(char.isprintable() for char in text):
+        return "".join(f"U+{ord(char):04X}" for char in text)
+    return text
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """Byte-level BPE writes a byte as one visible character, itself or one from 256 on (Radford et al. 2019)."""
+    visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    invisible = [byte for byte in range(256) if byte not in visible]
+    return {chr(byte): byte for byte in visible} | {chr(256 + i): byte for i, byte in enumerate(invisible)}
+
+
+def _bytes_in_brackets(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return "".join(f"<{byte:02x}>" for byte in error.object[error.start : error.end]), error.end
+
+
+_BYTE_OF = _byte_alphabet()
+codecs.register_error("bytes-in-brackets", _bytes_in_brackets)
