@@ -68,9 +68,9 @@ def listening() -> bool:
 class Trace(Mapping[str, Tensor]):
     """What was heard: tap name -> tensor, in the order in which the model computed them."""
 
-    def __init__(self) -> None:
-        self._values: dict[str, Tensor] = {}
-        self._dims: dict[str, tuple[str, ...]] = {}
+    def __init__(self, heard: Trace | None = None) -> None:
+        self._values: dict[str, Tensor] = dict(heard._values) if heard else {}
+        self._dims: dict[str, tuple[str, ...]] = dict(heard._dims) if heard else {}
 
     def __getitem__(self, name: str) -> Tensor:
         return self._values[name]
@@ -99,6 +99,13 @@ class Trace(Mapping[str, Tensor]):
         """Memory held, in bytes. Steps that had nothing to do share one tensor, counted once."""
         storages = [value.untyped_storage() for value in self._values.values()]
         return sum({storage.data_ptr(): storage.nbytes() for storage in storages}.values())
+
+    def under(self, path: str) -> Trace:
+        """The part of this trace whose names begin with a path, such as "decoder.layers.3."."""
+        part = Trace()
+        part._values = {name: value for name, value in self._values.items() if name.startswith(path)}
+        part._dims = {name: self._dims[name] for name in part._values}
+        return part
 
     def record(self, tap: Tap, value: Tensor) -> None:
         self._values[tap.name] = value

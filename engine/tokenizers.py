@@ -320,7 +320,7 @@ def shown(text: str) -> str:
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """Byte-level BPE writes a byte as one visible character, itself or one from 256 on (Radford et al. 2019)."""
+    """Byte-level BPE writes a byte as one visible character, itself or from 256 on (Radford et al. 2019)."""
     visible = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     invisible = [byte for byte in range(256) if byte not in visible]
     return {chr(byte): byte for byte in visible} | {chr(256 + i): byte for i, byte in enumerate(invisible)}

@@ -143,7 +143,7 @@ def positions_of(config: TransformerConfig, stack: StackConfig) -> Positions:
 
 
 def initialise(model: nn.Module, generator: torch.Generator) -> None:
-    """Matrices Xavier-uniform, biases 0, norms 1; embeddings N(0, 1/d_model), which sqrt(d_model) makes unit."""
+    """Matrices Xavier-uniform, biases 0, norms 1; embeddings N(0, 1/d_model), unit times sqrt(d_model)."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.xavier_uniform_(module.weight, generator=generator)

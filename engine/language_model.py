@@ -1,0 +1,281 @@
+"""A model with its tokenizer, behind one face: what a notebook sees and every screen uses.
+
+lm = load("smollm2-135m")                      # catalogue, embedded model, folder or GGUF file
+trace = lm.trace("The animal didn't cross the street")
+trace["decoder.layers.13.self_attention.weights"], trace.tokens, trace.logits
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from engine.capture import Edit, Trace, capture, taps
+from engine.config import AtlasError, TransformerConfig
+from engine.decoding import Step, greedy
+from engine.model.stack import Stack
+from engine.model.transformer import EncoderDecoder, EncoderOnly, Transformer
+from engine.tokenizers import Encoding, Token, Tokenizer
+
+EMBEDDED = Path(__file__).parent.parent / "assets" / "models"
+WHOLE_UP_TO = 64  # tokens; a longer trace keeps only what grows with the text, not with its square
+
+
+def load(name_or_path: str | Path) -> LanguageModel:
+    """A model by its name in the catalogue, by the name of an embedded one, from a folder or a GGUF file.
+
+    Raises AtlasError, one sentence, for whatever is missing, truncated, foreign or too large.
+    """
+    folder = EMBEDDED / str(name_or_path) if str(name_or_path) in embedded() else Path(name_or_path)
+    if (folder / "card.json").is_file():
+        from engine.training.runs import load_checkpoint as read  # only now: neither is needed by the other
+    else:
+        from engine.pretrained.loader import load as read
+
+        folder = name_or_path
+    config, model, tokenizer, card = read(folder)
+    return LanguageModel(card["name"], card["title"], config, tokenizer, model, card)
+
+
+def embedded() -> list[str]:
+    """Names of the models that came with the project."""
+    return sorted(card.parent.name for card in EMBEDDED.glob("*/card.json"))
+
+
+@dataclass(frozen=True)
+class Site:
+    """One kind of attention in a model: the stack it is in, and its name there."""
+
+    stack: str
+    sublayer: str
+
+    def path(self, layer: int) -> str:
+        """Where its taps are: path(3) + ".weights"."""
+        return f"{self.stack}.layers.{layer}.{self.sublayer}"
+
+
+class TextTrace(Trace):
+    """A trace that knows the texts it was made from.
+
+    source: what the encoder read, or None without one; target: what the decoder read, or None without one.
+    written: the model wrote the target itself.
+    """
+
+    def __init__(
+        self,
+        heard: Trace,
+        source: Encoding | None,
+        target: Encoding | None,
+        written: bool,
+        edits: Mapping[str, Edit],
+    ) -> None:
+        super().__init__(heard)
+        self.source, self.target, self.written, self.edits = source, target, written, edits
+
+    @property
+    def texts(self) -> dict[str, Encoding]:
+        """What each stack read, by its name."""
+        both = {"encoder": self.source, "decoder": self.target}
+        return {stack: text for stack, text in both.items() if text is not None}
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """Tokens of the last stack's text: of the target where there is one, of the source otherwise."""
+        return [*self.texts.values()][-1].tokens
+
+    @property
+    def ids(self) -> list[int]:
+        return [token.id for token in self.tokens]
+
+    @property
+    def logits(self) -> Tensor:
+        """(batch, pos, vocab): what is expected after each token. Raises AtlasError where there are none."""
+        if "logits" not in self:
+            raise AtlasError(
+                "this trace holds no logits: the model predicts no tokens, or they were not asked for"
+            )
+        return self["logits"]
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModel:
+    """Read-only after loading, so threads and sessions may share it. `card` says where it comes from."""
+
+    name: str
+    title: str
+    config: TransformerConfig
+    tokenizer: Tokenizer
+    model: Transformer
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.model.eval()
+
+    @property
+    def max_len(self) -> int:
+        """The longest text in tokens, specials included."""
+        return self.config.max_len
+
+    @property
+    def sites(self) -> dict[str, Site]:
+        """The kinds of attention there are: self (encoder), masked (decoder), cross (decoder to encoder)."""
+        found = {}
+        if self.config.encoder:
+            found["self"] = Site("encoder", "self_attention")
+        if self.config.decoder:
+            found["masked"] = Site("decoder", "self_attention")
+        if len(found) == 2:
+            found["cross"] = Site("decoder", "cross_attention")
+        return found
+
+    @cached_property
+    def taps(self) -> dict[str, tuple[str, ...]]:
+        """Every tap's name, with the names of its axes."""
+        return {name: tap.dims for name, tap in taps(self.model).items()}
+
+    def encode(self, text: str, begin: bool = False) -> Encoding:
+        """A text as this model reads it; with `begin`, as the input of its decoder.
+
+        Raises AtlasError if there is nothing to read, if it is longer than max_len, or if a token is none of
+        those the model has a vector for.
+        """
+        encoding = self.tokenizer.encode(text, begin)
+        if not begin and all(token.special for token in encoding.tokens):
+            raise AtlasError("there is nothing to read: type at least one word")
+        if len(encoding) > self.max_len:
+            raise AtlasError(
+                "this text has {n} tokens, more than the {limit} that {model} can read",
+                n=len(encoding),
+                limit=self.max_len,
+                model=self.title,
+            )
+        for position, id in enumerate(encoding.ids):
+            if not 0 <= id < self.config.vocab_size:
+                raise AtlasError(
+                    "token {id} at position {position} is not among the {limit} tokens that {model} knows",
+                    id=id,
+                    position=position,
+                    limit=self.config.vocab_size,
+                    model=self.title,
+                )
+        return encoding
+
+    def trace(
+        self,
+        text: str,
+        target: str | None = None,
+        names: str | Iterable[str] | None = None,
+        edits: Mapping[str, Edit] | None = None,
+        grad: bool = False,
+    ) -> TextTrace:
+        """Read a text and keep what the taps hear. `names`, `edits` and `grad` are those of `capture`.
+
+        An encoder-decoder reads `target` with its decoder, or without one what it writes itself. By default
+        all taps are kept; of texts beyond 64 tokens not the query-by-key ones, which `layer_trace` makes again.
+        """
+        source, target_text, written = self._texts(text, target)
+        texts = [encoding for encoding in (source, target_text) if encoding]
+        if names is None:
+            names = "*" if max(map(len, texts)) <= WHOLE_UP_TO else self._narrow_taps
+        with torch.set_grad_enabled(grad), capture(names, edits, grad) as heard:
+            self.model(*(batch(encoding.ids) for encoding in texts))
+        return TextTrace(heard, source, target_text, written, edits or {})
+
+    def layer_trace(self, trace: TextTrace, stack: str, layer: int) -> TextTrace:
+        """Every tap of one layer: taken from the trace, or computed again from what the layer found there."""
+        path = f"{stack}.layers.{layer}."
+        if all(name in trace for name in self.taps if name.startswith(path)):
+            heard = trace.under(path)
+        else:
+            heard = self._run_layer(trace, stack, layer, path)
+        return TextTrace(heard, trace.source, trace.target, trace.written, trace.edits)
+
+    def _run_layer(self, trace: TextTrace, stack: str, layer: int, path: str) -> Trace:
+        entry = f"{path}self_attention_residual.resid_pre"
+        edits = {name: edit for name, edit in trace.edits.items() if name.startswith(path)}
+        edits.pop(entry, None)  # what the trace holds is already edited
+        module = self.model.get_submodule(stack)
+        assert isinstance(module, Stack)
+        memory = trace.get("encoder.final_norm") if stack == "decoder" else None
+        with torch.no_grad(), capture(f"{path}*", edits) as heard:
+            module.layers[layer](trace[entry], *module.given(trace[entry], memory=memory))
+        return heard
+
+    def steps(self, text: str, max_new_tokens: int) -> Iterator[Step]:
+        """Greedy decoding, one token a step: of what follows the text, or of its target. See decoding.Step."""
+        model = self.model
+        if isinstance(model, EncoderOnly):
+            raise AtlasError("{model} reads in both directions and cannot write", model=self.title)
+        read, ids = model, batch(self.encode(text).ids)
+        if isinstance(model, EncoderDecoder):
+            with torch.no_grad():
+                memory = model.encode(ids)
+            read, ids = partial(model.decode, memory=memory), batch(self.encode("", begin=True).ids)
+        return greedy(
+            read, ids, max_new_tokens=max_new_tokens, max_len=self.max_len, eos_id=self.tokenizer.eos_id
+        )
+
+    def generate(self, text: str, max_new_tokens: int = 16) -> str:
+        """What the model writes, greedily: the continuation of a text, or the target of a source."""
+        return self.tokenizer.decode([int(step.ids) for step in self.steps(text, max_new_tokens)])
+
+    def parameters_by_part(self) -> dict[str, int]:
+        """How many parameters each part has: {"embedding": 28311552, "decoder.feed_forward": ...}."""
+        counts: Counter[str] = Counter()
+        for name, parameter in self.model.named_parameters():
+            counts[part_of(name)] += parameter.numel()
+        return dict(counts)
+
+    def with_parameters(self, values: Mapping[str, Any]) -> LanguageModel:
+        """A copy with some weights replaced. Raises AtlasError for a name, shape or number that cannot be."""
+        model = copy.deepcopy(self.model)
+        parameters = dict(model.named_parameters())
+        for name, value in values.items():
+            if name not in parameters:
+                raise AtlasError("{model} has no parameter {name}", model=self.title, name=name)
+            new = torch.as_tensor(value, dtype=parameters[name].dtype)
+            if new.shape != parameters[name].shape or not new.isfinite().all():
+                raise AtlasError(
+                    "{name} takes finite numbers of shape {expected}, not of shape {got}",
+                    name=name,
+                    expected=tuple(parameters[name].shape),
+                    got=tuple(new.shape),
+                )
+            parameters[name].data.copy_(new)
+        return replace(self, model=model)
+
+    def _texts(self, text: str, target: str | None) -> tuple[Encoding | None, Encoding | None, bool]:
+        """(source, target, written): who reads what."""
+        if isinstance(self.model, EncoderDecoder):
+            written = target is None
+            target = self.generate(text, self.max_len) if target is None else target
+            return self.encode(text), self.encode(target, begin=True), written
+        if target is not None:
+            raise AtlasError("{model} takes one text: only an encoder-decoder has a target", model=self.title)
+        return (self.encode(text), None, False) if self.config.encoder else (None, self.encode(text), False)
+
+    @cached_property
+    def _narrow_taps(self) -> list[str]:
+        return [name for name, dims in self.taps.items() if not {"query", "key"} <= set(dims)]
+
+
+def batch(ids: list[int]) -> Tensor:
+    """One text as a batch: (1, pos)."""
+    return torch.tensor(ids, dtype=torch.long)[None]
+
+
+def part_of(parameter: str) -> str:
+    """The part of a model that a parameter belongs to, by its name."""
+    stack, _, rest = parameter.partition(".")
+    if stack in ("embedding", "head"):
+        return stack
+    part = rest.split(".")[2] if rest.startswith("layers.") else rest.split(".")[0]
+    return f"{stack}.{'norms' if part.endswith(('norm', '_residual')) else part}"
