@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from pages.components import shell
+import streamlit as st
+
+from pages.components import anatomy, library, shelf, shell, state
 from pages.components.language import _
 
 shell.guard()
-with shell.frame("models", _("Models")):
-    pass
+with shell.frame("models", _("Models"), _("what is here, what can be had, what each is made of")):
+    names = [known.name for known in library.present()]
+    asked = state.view().model
+    chosen = asked if asked in names else library.default()
+    left, right = st.columns([5, 7], gap="large")
+    with left, shell.boundary():
+        shelf.present(chosen)
+        shelf.absent()
+        shelf.own()
+    with right, shell.boundary():
+        if chosen in names:
+            anatomy.show(library.find(chosen))

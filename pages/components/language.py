@@ -1,8 +1,8 @@
 """The words on screen, in the language of the session that is running.
 
-English sentences are the message ids. The Chinese ones are read by Babel from assets/locales at run time; there is no
-compile step. A script thread serves one session at a time, so the language is looked up in that session's state, which
-also holds in fragments and callbacks.
+English sentences are the message ids. The Chinese ones are read by Babel from assets/locales at run time;
+there is no compile step. A script thread serves one session at a time, so the language is looked up in that
+session's state, which also holds in fragments and callbacks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Literal, get_args
 
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from engine.config import AtlasError
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
@@ -30,6 +32,13 @@ def N_(message: str) -> str:  # noqa: N802 (gettext's own name)
 def _(message: str) -> str:
     """`message` in the session's language; English where there is no translation or no session."""
     return translations(language()).get(message, message)
+
+
+def sentence(error: AtlasError) -> str:
+    """What an error of the engine says, in the session's language, as a sentence that stands by itself."""
+    said = _(error.template).format(**error.values)
+    ended = said if said.endswith((".", "。", "?", "!")) else f"{said}."
+    return ended[:1].upper() + ended[1:]
 
 
 def language() -> Language:
@@ -58,4 +67,4 @@ def translations(chosen: Language) -> dict[str, str]:
 
     with (LOCALES / chosen / "LC_MESSAGES" / "atlas.po").open("rb") as file:
         catalog = read_po(file, locale=chosen)
-    return {message.id: message.string for message in catalog if message.id and message.string}
+    return {str(message.id): str(message.string) for message in catalog if message.id and message.string}

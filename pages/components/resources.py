@@ -1,4 +1,9 @@
-"""What is kept between runs and sessions, and for how long: every cache of the app, and the warm-up."""
+"""What is kept between runs and sessions, and for how long: every cache of the app, and the warm-up.
+
+All sessions share what is cached here, so nothing cached is ever modified. Keys are content: a model is its
+name and the sizes and times of its files, a trace is that plus the texts and the edited weights. Nothing is
+keyed by identity.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,130 @@ import filecmp
 import gc
 import shutil
 import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import streamlit as st
+
+from pages.components import library, weights
+
+if TYPE_CHECKING:
+    from engine.language_model import LanguageModel, TextTrace
+    from engine.verify import Check
 
 STATIC = Path(__file__).parents[2] / "static"
 PLOTLY_URL = "app/static/plotly.min.js"
+TRACE_BYTES = 1 << 30
+T = TypeVar("T")
+
+
+def model(name: str, edited: str | None = None) -> LanguageModel:
+    """The model of that name, its weights replaced by those of the string `edited`. Raises AtlasError."""
+    known = library.find(name)
+    return _edited(known.target, known.stamp, edited) if edited else _loaded(known.target, known.stamp)
+
+
+@st.cache_resource(max_entries=3, show_spinner=False)
+def _loaded(target: str, stamp: str) -> LanguageModel:
+    import engine
+
+    return engine.load(target)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _edited(target: str, stamp: str, edited: str) -> LanguageModel:
+    return _loaded(target, stamp).with_parameters(weights.read(edited))
+
+
+def trace(name: str, text: str, target: str | None = None, edited: str | None = None) -> TextTrace:
+    """All that the model computes for the text. Raises AtlasError."""
+    lm = model(name, edited)
+    key = ("trace", name, library.find(name).stamp, edited, text, target)
+    return _traces().get(key, lambda: lm.trace(text, target), size=lambda made: made.nbytes)
+
+
+def layer_trace(
+    name: str, text: str, stack: str, layer: int, target: str | None = None, edited: str | None = None
+) -> TextTrace:
+    """The n x n chain of one layer, which a trace of a long input does not hold. Raises AtlasError."""
+    lm, whole = model(name, edited), trace(name, text, target, edited)
+    key = ("layer", name, library.find(name).stamp, edited, text, target, stack, layer)
+    return _traces().get(key, lambda: lm.layer_trace(whole, stack, layer), size=lambda made: made.nbytes)
+
+
+@st.cache_resource(max_entries=48, show_spinner=False)
+def figure(kind: str, key: Hashable, _build: Callable[[], T]) -> T:
+    """What `_build` draws, kept under `kind` and `key`, which together must say all that the drawing depends
+    on.
+
+    A cached figure must be the very object: cache_data would hand out copies whose JSON has another order,
+    and the browser would take each for a new figure.
+    """
+    return _build()
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _verified(target: str, stamp: str) -> list[Check]:
+    from engine.verify import verify
+
+    return verify(_loaded(target, stamp))
+
+
+def verified(name: str) -> list[Check]:
+    """The invariants, run on the model of that name. Raises AtlasError."""
+    known = library.find(name)
+    return _verified(known.target, known.stamp)
+
+
+class Bounded(Generic[T]):
+    """The values used last, as many as fit in `limit` bytes; each is made once, however many ask for it at a
+    time.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.bytes = 0
+        self._kept: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._making: dict[Hashable, threading.Lock] = {}
+        self._guard = threading.Lock()
+
+    def get(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
+        """The value under `key`, made now when it is not kept; what `make` raises is raised and not kept."""
+        with self._guard:
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            with self._guard:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key][0]
+            try:
+                value = make()
+                self._keep(key, value, size(value))
+            finally:
+                with self._guard:
+                    self._making.pop(key, None)
+        return value
+
+    def _keep(self, key: Hashable, value: T, size: int) -> None:
+        with self._guard:
+            self._kept[key] = (value, size)
+            self.bytes += size
+            while self.bytes > self.limit and len(self._kept) > 1:  # the newest stays, whatever its size
+                self.bytes -= self._kept.popitem(last=False)[1][1]
+
+
+@st.cache_resource(show_spinner=False)
+def _traces() -> Bounded[Any]:
+    return Bounded(TRACE_BYTES)
 
 
 @lru_cache(maxsize=1)
 def serve_plotly() -> None:
-    """Put the plotly.min.js of the installed plotly package where the browser can fetch it; once a process."""
+    """Put the installed plotly package's plotly.min.js where the browser can fetch it; once a process."""
     package = find_spec("plotly")
     if package is None or package.origin is None:
         raise ModuleNotFoundError("plotly is not installed; pip install -r requirements.txt does it.")
@@ -30,7 +148,7 @@ def serve_plotly() -> None:
     partial.replace(target)  # whole or not at all: another process may be serving it
 
 
-@lru_cache(maxsize=1)
+@st.cache_resource(show_spinner=False)
 def warm_up() -> threading.Thread:
     """Import torch beside the first page, which does not wait for it; once a process."""
     thread = threading.Thread(target=_warm_up, name="warm-up", daemon=True)
@@ -41,6 +159,6 @@ def warm_up() -> threading.Thread:
 def _warm_up() -> None:
     import torch  # noqa: F401
 
-    # Streamlit collects garbage after each run; with torch's objects that takes 100 ms a click, frozen it takes none.
+    # Streamlit collects garbage after each run; torch's objects make that 100 ms a click, frozen ones none.
     gc.collect()
     gc.freeze()

@@ -1,4 +1,6 @@
-"""The frame every screen stands in: guard, header line, switches, notes, and the boundary no traceback crosses."""
+"""The frame every screen stands in: guard, header line, switches, notes, and the boundary no traceback
+crosses.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.components.v2 import component
 
 from engine.config import AtlasError
 from pages.components import navigation, panels, state
-from pages.components.language import LANGUAGES, NAMES, N_, _, language
+from pages.components.language import LANGUAGES, N_, NAMES, _, language, sentence
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
     from streamlit.navigation.page import Page
 
 ASSETS = Path(__file__).parents[2] / "assets"
-UNEXPECTED = N_("Something went wrong here that should not have. The rest of the page still works; the log has the details.")
+UNEXPECTED = N_("Something went wrong here that should not have; the log has the details.")
 
 log = logging.getLogger(__name__)
 _running = threading.local()
 
-_switches = st.components.v2.component(
-    "atlas_switches", js=(ASSETS / "switches.js").read_text("utf-8"), isolate_styles=False
-)
-_address = st.components.v2.component(
-    "atlas_address", js=(ASSETS / "address.js").read_text("utf-8"), isolate_styles=False
-)
+_switches = component("atlas_switches", js=(ASSETS / "switches.js").read_text("utf-8"), isolate_styles=False)
+_address = component("atlas_address", js=(ASSETS / "address.js").read_text("utf-8"), isolate_styles=False)
 
 
 def run(page: Page) -> None:
@@ -50,9 +49,9 @@ def run(page: Page) -> None:
 def guard() -> None:
     """First line of every page: start again through app.py when Streamlit ran the page without it.
 
-    It does so when the first request after the server's start is a link to the page: until st.navigation has run once,
-    pages/ is taken for Streamlit's older kind of app. The mark is the thread's, not the session's, because a session
-    that met app.py once can still be run without it (its test harness does).
+    It does so when the first request after the server's start is a link to the page: until st.navigation has
+    run once, pages/ is taken for Streamlit's older kind of app. The mark is the thread's, not the session's,
+    because a session that met app.py once can still be run without it (its test harness does).
     """
     if not getattr(_running, "through_app", False):
         st.navigation(navigation.pages(), position="hidden")
@@ -103,11 +102,11 @@ def frame(screen: str, title: str, subtitle: str = "", beats: bool = False) -> I
 
 @contextmanager
 def boundary() -> Iterator[None]:
-    """Turn what fails inside into one sentence on the page: the engine's own, or a calm one and a log entry."""
+    """Turn what fails inside into one sentence: the engine's own, or a calm one beside a log entry."""
     try:
         yield
     except AtlasError as error:
-        panels.problem(_(error.template).format(**error.values))
+        panels.problem(sentence(error))
     except Exception:
         log.exception("A page failed")
         panels.problem(_(UNEXPECTED))

@@ -1,8 +1,9 @@
 """ViewState: what a screen shows, as one typed value that is also the link to it.
 
-Query parameters are read once, when a screen is entered; afterwards the widgets win and the address bar follows
-(address.js replaces it, so that stepping through heads does not fill the browser's history). `beat` belongs to the plot
-component: it is read here for the first paint and never written, and address.js leaves it where it stands.
+Query parameters are read once, when a screen is entered; afterwards the widgets win and the address bar
+follows (address.js replaces it, so that stepping through heads does not fill the browser's history). `beat`
+belongs to the plot component: it is read here for the first paint and never written, and address.js leaves it
+where it stands.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ class ViewState(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     lang: Language | None = None
-    model: str | None = Field(None, min_length=1, max_length=NAME_LIMIT)
+    model: str | None = Field(default=None, min_length=1, max_length=NAME_LIMIT)
     text: str | None = None
     target: str | None = None
     kind: Kind | None = None
-    layer: int | None = Field(None, ge=0)
-    head: int | None = Field(None, ge=0)
-    query: int | None = Field(None, ge=0)
-    key: int | None = Field(None, ge=0)
-    beat: str | None = Field(None, pattern=r"^([1-9]|10)[ab]?$")
+    layer: int | None = Field(default=None, ge=0)
+    head: int | None = Field(default=None, ge=0)
+    query: int | None = Field(default=None, ge=0)
+    key: int | None = Field(default=None, ge=0)
+    beat: str | None = Field(default=None, pattern=r"^([1-9]|10)[ab]?$")
     talk: bool = False
     weights: str | None = None
 
@@ -69,7 +70,9 @@ NOT_A_VALUE = N_("The link's “{parameter}” cannot be “{value}”. It was l
 
 
 def read(params: Mapping[str, Sequence[str]]) -> tuple[ViewState, list[Note]]:
-    """The view a link asks for, each parameter judged alone, and a note for each that could not be taken as it is."""
+    """The view a link asks for, each parameter judged alone, and a note for each that could not be taken as
+    it is.
+    """
     values: dict[str, Any] = {}
     notes = []
     for name, raw in params.items():
@@ -117,7 +120,9 @@ def write(view: ViewState) -> dict[str, str]:
 
 
 def printable(text: str) -> str:
-    """`text` without the characters that have no picture and no width: controls but newline and tab, lone surrogates."""
+    """`text` without the characters that have no picture and no width: controls but newline and tab, lone
+    surrogates.
+    """
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cs"))
 
 
@@ -132,7 +137,7 @@ _VIEW, _SCREEN, _NOTES, _LINKED = "atlas.view", "atlas.screen", "atlas.notes", "
 
 
 def enter(screen: str) -> None:
-    """Take the link when the session begins or comes to another screen; do nothing when a screen runs again."""
+    """Take the link when the session begins or comes to another screen, not when a screen runs again."""
     params = {name: st.query_params.get_all(name) for name in st.query_params}
     first, moved = _VIEW not in st.session_state, st.session_state.get(_SCREEN) != screen
     if first or (moved and params):
@@ -159,7 +164,9 @@ def view() -> ViewState:
 
 
 def update(**changes: Any) -> None:
-    """Show something else: from a widget's callback, before the page runs. The link's notes have been read by then."""
+    """Show something else: from a widget's callback, before the page runs. The link's notes have been read by
+    then.
+    """
     st.session_state[_VIEW] = ViewState.model_validate(view().model_dump() | changes)
     st.session_state[_NOTES] = []
     st.session_state[_LINKED] = set()
@@ -167,12 +174,16 @@ def update(**changes: Any) -> None:
 
 
 def settle(**values: Any) -> None:
-    """Write down what the page chose for what the view left open, so that its link says it; no change of mind."""
+    """Write down what the page chose for what the view left open, so that its link says it; no change of
+    mind.
+    """
     st.session_state[_VIEW] = ViewState.model_validate(view().model_dump() | values)
 
 
 def fit(parameter: str, size: int, default: int = 0) -> int:
-    """The view's `parameter` as an index into `size` things: clamped, noted when the link asked for more, settled."""
+    """The view's `parameter` as an index into `size` things: clamped, noted when the link asked for more,
+    settled.
+    """
     asked = getattr(view(), parameter)
     shown = min(default if asked is None else asked, size - 1)
     if asked is not None and asked != shown and parameter in st.session_state.get(_LINKED, ()):
@@ -191,5 +202,3 @@ def note(parameter: str, template: str, **values: object) -> None:
 def notes() -> list[Note]:
     """What the visitor has to be told about this view."""
     return st.session_state.get(_NOTES, [])
-
-

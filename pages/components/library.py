@@ -1,0 +1,139 @@
+"""The models a view can name: the embedded ones, the catalogue's, and those opened from the visitor's own
+disk.
+
+A view carries a model's name, never a path, so a link says nothing about the disk it was made on and opens
+nothing on the disk it is read on. Which name stands for which path is kept in opened.json in the app's data
+folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from engine.config import AtlasError
+from engine.pretrained import catalogue, sources
+from engine.pretrained.catalogue import CATALOGUE
+from pages.components.language import language
+
+EMBEDDED = Path(__file__).parents[2] / "assets" / "models"
+FIRST = ("pocket", "dates")  # from the simplest on; others follow by name
+Origin = Literal["embedded", "catalogue", "opened"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """One model that is here: `target` is what engine.load opens."""
+
+    name: str
+    title: str
+    origin: Origin
+    target: str
+
+    @property
+    def stamp(self) -> str:
+        """Changes when the files do; half of every cache key."""
+        path = sources.locate(self.target) if self.origin != "embedded" else Path(self.target)
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        return ";".join(
+            f"{f.name}:{s.st_size}:{s.st_mtime_ns}" for f in files if f.is_file() for s in [f.stat()]
+        )
+
+
+def present() -> list[Known]:
+    """Every model that can be opened now; reads names and sizes only."""
+    return [*_embedded(), *_fetched(), *_opened()]
+
+
+def absent() -> list[catalogue.Entry]:
+    """The catalogue's models that are not here, or not whole."""
+    return [entry for name, entry in CATALOGUE.items() if not sources.status(name).present]
+
+
+def default() -> str:
+    """The model a screen opens on: the real one where it is here and reads the language, else Dates."""
+    names = [known.name for known in present()]
+    wanted = ["dates"] if language() == "zh" else ["smollm2-135m", "dates"]
+    return next((name for name in wanted if name in names), names[0] if names else wanted[-1])
+
+
+def find(name: str) -> Known:
+    """The model of that name. Raises AtlasError naming those there are."""
+    for known in present():
+        if known.name == name:
+            return known
+    names = ", ".join(known.name for known in present())
+    raise AtlasError(
+        "There is no model called {name} here; there are: {names}.", name=name, names=names or "–"
+    )
+
+
+def open_path(text: str) -> Known:
+    """Remember a GGUF file or a folder of the visitor's disk under a name. Raises AtlasError when it is
+    neither.
+    """
+    path = sources.locate(Path(text.strip().strip("'\"")).expanduser().resolve())
+    taken = {known.name for known in present() if known.target != str(path)}
+    stem = path.stem if path.suffix == ".gguf" else path.name
+    name = next(name for name in _numbered(stem or "model") if name not in taken and name not in CATALOGUE)
+    _remember(_paths() | {name: str(path)})
+    return Known(name, name, "opened", str(path))
+
+
+def forget(name: str) -> None:
+    """Take an opened model off the list; its files stay where they are."""
+    _remember({known: path for known, path in _paths().items() if known != name})
+
+
+def _embedded() -> Iterator[Known]:
+    cards = {path.parent.name: path for path in EMBEDDED.glob("*/card.json")}
+    for name in sorted(cards, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)):
+        title = json.loads(cards[name].read_text("utf-8")).get("title", name)
+        yield Known(name, title, "embedded", str(cards[name].parent))
+
+
+def _fetched() -> Iterator[Known]:
+    for name, entry in CATALOGUE.items():
+        if sources.status(name).present:
+            yield Known(name, entry.title, "catalogue", name)
+
+
+def _opened() -> Iterator[Known]:
+    for name, path in _paths().items():
+        if Path(path).exists():
+            yield Known(name, name, "opened", path)
+
+
+def _numbered(stem: str) -> Iterator[str]:
+    yield stem
+    yield from (f"{stem}-{number}" for number in range(2, 1000))
+
+
+def _list_file() -> Path:
+    return catalogue.home() / "opened.json"
+
+
+def _paths() -> dict[str, str]:
+    with suppress(OSError, ValueError):  # no list yet, or a broken one: nothing was opened
+        paths = json.loads(_list_file().read_text("utf-8"))
+        return {str(name): str(path) for name, path in paths.items()} if isinstance(paths, dict) else {}
+    return {}
+
+
+def _remember(paths: dict[str, str]) -> None:
+    try:
+        _list_file().parent.mkdir(parents=True, exist_ok=True)
+        partial = _list_file().with_suffix(".part")
+        partial.write_text(json.dumps(paths, indent=1, ensure_ascii=False), "utf-8")
+        partial.replace(_list_file())
+    except OSError as error:
+        raise AtlasError(
+            "{path} cannot be written ({reason}): make room or give yourself the right to write there, or "
+            "set ATLAS_HOME to another folder.",
+            path=str(_list_file()),
+            reason=error.strerror or str(error),
+        ) from error

@@ -1,0 +1,180 @@
+"""The Models screen's list: what is here, what can be had, and the fetching of it."""
+
+from __future__ import annotations
+
+from functools import partial
+from html import escape
+
+import streamlit as st
+
+from engine.config import AtlasError
+from engine.pretrained import catalogue, download, sources
+from engine.pretrained.room import readable
+from pages.components import library, navigation, panels, resources, state
+from pages.components.language import N_, _, sentence
+
+PHASES = {
+    "waiting": N_("waiting"),
+    "fetching": N_("fetching"),
+    "unpacking": N_("checking and unpacking"),
+}
+_PROBLEM = "atlas-open-problem"
+
+
+def present(chosen: str) -> None:
+    """The models that are here; the chosen one is marked."""
+    panels.heading(_("Here"))
+    for known in library.present():
+        with st.container(key=f"atlas-model-{known.name}"):
+            _name(known.title, _origin(known), marked=known.name == chosen)
+            with st.container(horizontal=True, key=f"atlas-actions-{known.name}"):
+                _actions(known, chosen)
+
+
+def absent() -> None:
+    """The catalogue's models that can be fetched, with size and licence before anything is."""
+    entries = library.absent()
+    if entries:
+        panels.heading(_("To be had"))
+    for entry in entries:
+        with st.container(key=f"atlas-model-{entry.name}"):
+            _name(entry.title, _(entry.summary))
+            panels.paragraph(_facts(entry))
+            _fetching(entry)
+
+
+def own() -> None:
+    """A field for a model on the visitor's own disk."""
+    panels.heading(_("On your disk"))
+    panels.paragraph(
+        _("A GGUF file, or a folder with config.json and safetensors. Families: LLaMA and BERT.")
+    )
+    st.text_input(
+        _("Path"), key="atlas-path", placeholder=_("Path of a file or folder"), label_visibility="collapsed",
+        autocomplete="off", on_change=_open,
+    )  # fmt: skip
+    if problem := st.session_state.get(_PROBLEM):
+        panels.problem(sentence(problem))
+
+
+def _name(title: str, summary: str, marked: bool = False) -> None:
+    here = " class='atlas-chosen'" if marked else ""
+    named = f"<h3{here} dir='auto'>{escape(title)}</h3>"
+    st.html(f"<div class='atlas-model'>{named}<p dir='auto'>{escape(summary)}</p></div>")
+
+
+def _origin(known: library.Known) -> str:
+    if known.origin == "embedded":
+        return _("came with the project")
+    if known.origin == "opened":
+        return known.target
+    entry = catalogue.entry(known.name)
+    size = readable(sources.status(known.name).bytes)
+    return _("{summary} {licence}, {size} on disk.").format(
+        summary=_(entry.summary), licence=entry.licence, size=size
+    )
+
+
+def _facts(entry: catalogue.Entry) -> str:
+    return _("{fetch} to fetch, {disk} on disk, {parameters} million parameters, licence {licence}.").format(
+        fetch=readable(entry.wheel_bytes), disk=readable(entry.bytes), licence=entry.licence,
+        parameters=round(entry.parameters / 1e6),
+    )  # fmt: skip
+
+
+def _actions(known: library.Known, chosen: str) -> None:
+    view = state.view().model_copy(update={"model": known.name})
+    if known.name != chosen:
+        choose = partial(state.update, model=known.name)
+        st.button(_("Look inside"), key=f"atlas-choose-{known.name}", type="tertiary", on_click=choose)
+    st.page_link(
+        navigation.path("attention"),
+        label=_("See its attention"),
+        query_params=state.write(view),
+        width="content",
+    )
+    if known.origin == "catalogue":
+        _removal(known)
+    elif known.origin == "opened":
+        st.button(
+            _("Take off the list"), key=f"atlas-forget-{known.name}", type="tertiary",
+            on_click=partial(library.forget, known.name),
+        )  # fmt: skip
+
+
+def _removal(known: library.Known) -> None:
+    """Asks once more: fetching it again takes minutes."""
+    asked = f"atlas-asked-{known.name}"
+    if not st.session_state.get(asked):
+        ask = partial(st.session_state.update, {asked: True})
+        st.button(_("Remove"), key=f"atlas-remove-{known.name}", type="tertiary", on_click=ask)
+        return
+    size = readable(sources.status(known.name).bytes)
+    words = _("Remove {title} and free {size}").format(title=known.title, size=size)
+    st.button(
+        words,
+        key=f"atlas-removing-{known.name}",
+        type="tertiary",
+        on_click=partial(_remove, known.name, asked),
+    )
+    keep = partial(st.session_state.update, {asked: False})
+    st.button(_("Keep it"), key=f"atlas-keep-{known.name}", type="tertiary", on_click=keep)
+
+
+def _remove(name: str, asked: str) -> None:
+    st.session_state[asked] = False
+    try:
+        sources.remove(name)
+    except AtlasError as error:
+        st.session_state[_PROBLEM] = error
+
+
+def _fetching(entry: catalogue.Entry) -> None:
+    fetch = download.current(entry.name)
+    if fetch is not None and fetch.running:
+        _progress(entry.name)
+        return
+    words = _("Get {title}") if sources.status(entry.name).state == "absent" else _("Get {title} again")
+    st.button(
+        words.format(title=entry.title),
+        key=f"atlas-get-{entry.name}",
+        on_click=partial(_begin, entry.name),
+    )
+    if fetch is not None and fetch.error is not None:
+        panels.problem(sentence(fetch.error))
+
+
+def _begin(name: str) -> None:
+    download.begin(name)
+
+
+@st.fragment(run_every=0.4)
+def _progress(name: str) -> None:
+    """How far the fetch is; it goes on without this page, and every window watches the same one."""
+    fetch = download.current(name)
+    if fetch is None or not fetch.running:
+        st.rerun()
+    at = fetch.progress
+    words = f"{_(PHASES[at.phase])}: {readable(at.done)} / {readable(at.total)}"
+    st.progress(min(at.fraction, 1.0), text=words)
+    st.button(_("Cancel"), key=f"atlas-cancel-{name}", type="tertiary", on_click=fetch.cancel)
+
+
+def _open() -> None:
+    """Put what stands at the typed path on the list, if it can be opened at all."""
+    typed = st.session_state["atlas-path"] or ""
+    st.session_state[_PROBLEM] = None
+    if not typed.strip():
+        return
+    try:
+        known = library.open_path(typed)
+    except AtlasError as error:
+        st.session_state[_PROBLEM] = error
+        return
+    try:
+        resources.model(known.name)
+    except AtlasError as error:
+        library.forget(known.name)
+        st.session_state[_PROBLEM] = error
+        return
+    state.update(model=known.name)

@@ -1,0 +1,31 @@
+"""Edited weights as one short string that travels in the link: `name=1,0,-0.5;name=...`, row by row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from engine.config import AtlasError
+
+
+def write(edited: Mapping[str, Sequence[float]]) -> str:
+    """Parameter name -> its numbers in row order, as the string `read` understands."""
+    return ";".join(
+        f"{name}={','.join(f'{number:.4g}' for number in numbers)}" for name, numbers in edited.items()
+    )
+
+
+def read(text: str) -> dict[str, list[float]]:
+    """The numbers of each named parameter, in row order. Raises AtlasError unless all are finite numbers."""
+    return dict(_parameter(part) for part in text.split(";"))
+
+
+def _parameter(part: str) -> tuple[str, list[float]]:
+    name, _, numbers = part.partition("=")
+    try:
+        values = [float(number) for number in numbers.split(",")]
+    except ValueError:
+        values = [math.nan]
+    if not all(map(math.isfinite, values)):
+        raise AtlasError("The edited weights of “{name}” are not all numbers.", name=name[:40])
+    return name, values
