@@ -178,8 +178,8 @@ class LanguageModel:
     ) -> TextTrace:
         """Read a text and keep what the taps hear. `names`, `edits` and `grad` are those of `capture`.
 
-        An encoder-decoder reads `target` with its decoder, or without one what it writes itself. By default
-        all taps are kept; of texts beyond 64 tokens not the query-by-key ones, which `layer_trace` makes again.
+        An encoder-decoder reads `target` with its decoder, or without one what it writes itself. All taps are
+        kept by default; of texts beyond 64 tokens not the query-by-key ones, which `layer_trace` makes again.
         """
         source, target_text, written = self._texts(text, target)
         texts = [encoding for encoding in (source, target_text) if encoding]
@@ -210,7 +210,7 @@ class LanguageModel:
         return heard
 
     def steps(self, text: str, max_new_tokens: int) -> Iterator[Step]:
-        """Greedy decoding, one token a step: of what follows the text, or of its target. See decoding.Step."""
+        """Greedy decoding, one token a step: of what follows a text, or of its target. See decoding.Step."""
         model = self.model
         if isinstance(model, EncoderOnly):
             raise AtlasError("{model} reads in both directions and cannot write", model=self.title)
