@@ -1,0 +1,112 @@
+"""A trained model as a folder that a person can read.
+
+config.json          the settings of the model
+model.safetensors    its weights
+tokenizer.json       its vocabulary
+card.json            where it comes from and what was measured; has a name and a title at least
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from engine.config import AtlasError, TransformerConfig
+from engine.model.build import build_empty
+from engine.model.transformer import Transformer
+from engine.tokenizers import Tokenizer, from_json
+
+FILES = ("config.json", "model.safetensors", "tokenizer.json", "card.json")
+
+
+def save_checkpoint(
+    folder: str | Path,
+    config: TransformerConfig,
+    model: Transformer,
+    tokenizer: Tokenizer,
+    card: Mapping[str, Any],
+) -> None:
+    """Write the four files, making the folder where there is none."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(model.state_dict(), folder / "model.safetensors")
+    texts = {
+        "config.json": config.to_json(),
+        "tokenizer.json": tokenizer.to_json(),
+        "card.json": json.dumps(card, ensure_ascii=False, indent=2),
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text + "\n", encoding="utf-8")
+
+
+def load_checkpoint(
+    folder: str | Path,
+) -> tuple[TransformerConfig, Transformer, Tokenizer, dict[str, Any]]:
+    """(config, model, tokenizer, card), the model in evaluation mode.
+
+    Raises AtlasError, one sentence, when a file is missing or damaged, or when they do not fit each other.
+    """
+    folder = Path(folder)
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise AtlasError("the folder {folder} has no {name}", folder=folder, name=name)
+    config = TransformerConfig.from_json(_text(folder / "config.json"))
+    tokenizer, card = _tokenizer(folder / "tokenizer.json"), _card(folder / "card.json")
+    if len(tokenizer) != config.vocab_size:
+        raise AtlasError(
+            "the vocabulary in {folder} has {tokens} tokens, but its model knows {vocab_size}",
+            folder=folder,
+            tokens=len(tokenizer),
+            vocab_size=config.vocab_size,
+        )
+    model = build_empty(config)
+    model.load_state_dict(_weights(folder / "model.safetensors", model), strict=True, assign=True)
+    return config, model.eval(), tokenizer, card
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AtlasError("{path} cannot be read: {what}", path=path, what=str(error)) from None
+
+
+def _tokenizer(path: Path) -> Tokenizer:
+    try:
+        return from_json(_text(path))
+    except (json.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
+        raise AtlasError("{path} is not a vocabulary: {what}", path=path, what=str(error)) from None
+
+
+def _card(path: Path) -> dict[str, Any]:
+    try:
+        card = json.loads(_text(path))
+        return {**card, "name": card["name"], "title": card["title"]}
+    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        raise AtlasError("{path} is not a card: {what}", path=path, what=str(error)) from None
+
+
+def _weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
+    """The tensors of the file, exactly those the model has."""
+    try:
+        found = load_file(path)
+    except (OSError, SafetensorError) as error:
+        raise AtlasError("{path} cannot be read: {what}", path=path, what=str(error)) from None
+    wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    shapes = {name: tuple(value.shape) for name, value in found.items()}
+    for name in sorted(wanted.keys() | shapes.keys()):
+        if wanted.get(name) != shapes.get(name):
+            raise AtlasError(
+                "{path}: {name} should be {expected} and is {got}",
+                path=path,
+                name=name,
+                expected=wanted.get(name, "absent"),
+                got=shapes.get(name, "absent"),
+            )
+    return found
