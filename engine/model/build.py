@@ -31,7 +31,11 @@ def build(config: TransformerConfig, seed: int = 0) -> Transformer:
 
 
 def build_empty(config: TransformerConfig) -> Transformer:
-    """A model whose parameters have shapes but no memory, for weights that are about to be loaded."""
+    """A model whose parameters have shapes but no memory, for weights that are about to be loaded.
+
+    Embeddings are made from empty tables: nn.Embedding draws its own, and drawing without memory imports torch's
+    compiler, which takes seconds.
+    """
     with torch.device("meta"):
         model = assemble(config)
     name_taps(model)

@@ -59,7 +59,7 @@ class Learned(Positions):
 
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()
-        self.table = nn.Embedding(max_len, d_model)
+        self.table = nn.Embedding.from_pretrained(torch.empty(max_len, d_model), freeze=False)
 
     def embed(
         self, x: Float[Tensor, "batch pos d_model"], at: Int[Tensor, " pos"]

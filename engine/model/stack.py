@@ -79,7 +79,7 @@ class Segments(nn.Module):
 
     def __init__(self, n_segments: int, d_model: int) -> None:
         super().__init__()
-        self.table = nn.Embedding(n_segments, d_model)
+        self.table = nn.Embedding.from_pretrained(torch.empty(n_segments, d_model), freeze=False)
 
     def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
         return x + self.table.weight[0]

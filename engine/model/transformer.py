@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import torch
 import torch.nn.functional as F  # noqa: N812  (torch's own habit)
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -24,7 +25,7 @@ class Embedding(nn.Module):
 
     def __init__(self, vocab_size: int, d_model: int, *, scaled: bool) -> None:
         super().__init__()
-        self.table = nn.Embedding(vocab_size, d_model)
+        self.table = nn.Embedding.from_pretrained(torch.empty(vocab_size, d_model), freeze=False)
         self.scale = math.sqrt(d_model) if scaled else 1.0
 
     def forward(self, ids: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos d_model"]:
