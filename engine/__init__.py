@@ -5,6 +5,10 @@
     trace = lm.trace("The animal didn't cross the street")
     trace["decoder.layers.13.self_attention.weights"]      # (batch, head, query, key)
 
+    from engine.capture import capture
+    with capture("*.weights") as trace:                    # the same around any model that runs inside
+        lm.model(ids)
+
 Axes, in the order in which they always stand:
 
     batch    texts read together
@@ -30,13 +34,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.capture import capture as capture
     from engine.config import TransformerConfig as TransformerConfig
     from engine.language_model import LanguageModel as LanguageModel
     from engine.language_model import load as load
 
 _HOME = {
-    "capture": "engine.capture",
     "LanguageModel": "engine.language_model",
     "TransformerConfig": "engine.config",
     "load": "engine.language_model",
@@ -46,9 +48,7 @@ _HOME = {
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'engine' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
-    globals()[name] = value  # importing a submodule binds the submodule's name here; the public name wins
-    return value
+    return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
 """What must hold for every model, computed on the model at hand: `for check in verify(lm): print(check)`.
 
-Two numbers that should be equal are compared relative to the largest of them; what must be exactly so has bound 0.
+What should be equal is compared relative to the largest number; what must be exactly so has bound 0.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def spread(lm: LanguageModel) -> Int[Tensor, " pos"]:
 def read(
     lm: LanguageModel, ids: Int[Tensor, " pos"], length: int | None = None, target: Tensor | None = None
 ) -> Float[Tensor, "pos out"]:
-    """What the model makes of ids, of which `length` are real; an encoder-decoder reads them, or `target`, twice."""
+    """What the model makes of ids, `length` of them real; an encoder-decoder also reads them as its target."""
     lengths = None if length is None else torch.tensor([length])
     if isinstance(lm.model, EncoderDecoder):
         return lm.model(ids[None], (ids if target is None else target)[None], lengths)[0]
@@ -113,7 +113,7 @@ def heads_off(lm: LanguageModel, trace: Trace) -> float:
 
 
 def stream_off(lm: LanguageModel, trace: Trace) -> float:
-    """How far the embedding plus every branch is from the end of the stream, in stacks that normalize before."""
+    """How far the embedding plus every branch is from the end of the stream, in Pre-Norm stacks."""
     worst = 0.0
     for stack, settings in lm.config.stacks.items():
         if settings.placement == "pre":

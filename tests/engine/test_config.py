@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from engine.config import AtlasError, Learned, NoPositions, Rope, Sinusoidal, StackConfig, TransformerConfig
+from tests.engine.recipes import ASSEMBLIES, config, stack
+
+
+@pytest.mark.parametrize(("name", "settings"), ASSEMBLIES.items())
+def test_assembly_follows_from_the_stacks(name: str, settings: TransformerConfig) -> None:
+    assert settings.assembly == name
+    assert list(settings.stacks) == {
+        "encoder-only": ["encoder"],
+        "decoder-only": ["decoder"],
+        "encoder-decoder": ["encoder", "decoder"],
+    }[name]
+
+
+@pytest.mark.parametrize("settings", ASSEMBLIES.values(), ids=ASSEMBLIES)
+def test_json_gives_back_the_same(settings: TransformerConfig) -> None:
+    assert TransformerConfig.from_json(settings.to_json()) == settings
+
+
+@pytest.mark.parametrize("positions", [NoPositions(), Sinusoidal(base=100.0), Learned(), Rope(base=1e5)])
+def test_a_position_scheme_is_told_by_its_name(positions) -> None:
+    settings = config(decoder=stack(positions=positions))
+    assert TransformerConfig.from_json(settings.to_json()).stacks["decoder"].positions == positions
+
+
+def test_what_is_left_out_is_resolved() -> None:
+    decoder = config(decoder=stack()).stacks["decoder"]
+    assert (decoder.n_kv_heads, decoder.d_k) == (4, 4)
+
+
+def test_d_k_may_differ_from_d_model_by_heads() -> None:
+    decoder = config(d_model=20, decoder=stack(n_kv_heads=2, d_k=8, positions=Rope())).stacks["decoder"]
+    assert (decoder.n_kv_heads, decoder.d_k) == (2, 8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"d_model": 66, "decoder": stack(n_heads=8)}, "d_model 66 is not divisible by n_heads 8"),
+        ({"decoder": stack(d_k=5, positions=Rope())}, "rope turns pairs of numbers, so d_k must be even, not 5"),
+        (
+            {"d_model": 15, "decoder": stack(n_heads=3)},
+            "sinusoidal positions come in pairs, so d_model must be even, not 15",
+        ),
+        ({}, "a model needs an encoder, a decoder, or both"),
+    ],
+)
+def test_the_impossible_is_refused_with_its_numbers(changes: dict, sentence: str) -> None:
+    with pytest.raises(AtlasError) as refusal:
+        config(**changes)
+    assert str(refusal.value) == sentence
+
+
+def test_shared_keys_must_divide_the_heads() -> None:
+    with pytest.raises(AtlasError, match="n_heads 4 is not divisible by n_kv_heads 3"):
+        stack(n_kv_heads=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", "not JSON"),
+        ("[]", "must be a JSON object, not a list"),
+        ('{"vocab_size": 0, "d_model": 4, "max_len": 4}', "vocab_size: Input should be greater than 0"),
+        (
+            '{"vocab_size": 5, "d_model": 4, "max_len": 4, "decoder": {"n_layers": 1, "n_heads": 3, "d_ff": 4}}',
+            "d_model 4 is not divisible by n_heads 3",
+        ),
+        (
+            '{"vocab_size": 5, "d_model": 4, "max_len": 4, "decoder": {"n_layers": 1, "n_heads": 1, "d_f": 4}}',
+            "d_ff: Field required",
+        ),
+        ('{"vocab_size": 5, "d_model": 4, "max_len": 4, "colour": "red"}', "colour: Extra inputs"),
+    ],
+)
+def test_a_file_that_is_no_configuration_gets_one_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(AtlasError, match=sentence):
+        TransformerConfig.from_json(text)
+
+
+def test_an_unknown_scheme_is_refused_by_name() -> None:
+    with pytest.raises(AtlasError, match="spiral"):
+        StackConfig(n_layers=1, n_heads=1, d_ff=4, positions={"scheme": "spiral"})  # pyright: ignore
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValidationError):
+        ASSEMBLIES["decoder-only"].d_model = 5
+
+
+def test_an_error_can_be_said_in_another_language() -> None:
+    error = AtlasError("{n} tokens, limit {limit}", n=9, limit=8)
+    assert str(error) == "9 tokens, limit 8"
+    assert error.template.format(**error.values) == str(error)
+
+
+@pytest.mark.parametrize("module", ["engine", "engine.config", "engine.tokenizers"])
+def test_importing_a_part_imports_no_torch(module: str) -> None:
+    code = f"import sys, {module}; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_public_names_resolve_lazily() -> None:
+    import engine
+
+    assert engine.TransformerConfig is TransformerConfig
+    assert engine.load.__module__ == "engine.language_model"
+    with pytest.raises(AttributeError, match="nothing"):
+        engine.nothing  # noqa: B018
