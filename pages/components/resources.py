@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from engine.verify import Check
 
 STATIC = Path(__file__).parents[2] / "static"
-PLOTLY_URL = "app/static/plotly.min.js"
+ASSETS = Path(__file__).parents[2] / "assets"
 TRACE_BYTES = 1 << 30
 T = TypeVar("T")
 
@@ -133,19 +133,24 @@ def _traces() -> Bounded[Any]:
 
 
 @lru_cache(maxsize=1)
-def serve_plotly() -> None:
-    """Put the installed plotly package's plotly.min.js where the browser can fetch it; once a process."""
+def serve_assets() -> None:
+    """Put what the browser fetches where Streamlit serves it: the installed plotly package's plotly.js, and the plot
+    component with its styles, which exported pages carry along. Once a process.
+    """
     package = find_spec("plotly")
     if package is None or package.origin is None:
         raise ModuleNotFoundError("plotly is not installed; pip install -r requirements.txt does it.")
-    source = Path(package.origin).parent / "package_data" / "plotly.min.js"
-    target = STATIC / source.name
-    if target.exists() and filecmp.cmp(source, target):
-        return
     STATIC.mkdir(exist_ok=True)
-    partial = target.with_suffix(f".{threading.get_ident()}")
-    shutil.copy2(source, partial)
-    partial.replace(target)  # whole or not at all: another process may be serving it
+    for source in (
+        Path(package.origin).parent / "package_data" / "plotly.min.js",
+        ASSETS / "plot.js",
+        ASSETS / "plot.css",
+    ):
+        target = STATIC / source.name
+        if not target.exists() or not filecmp.cmp(source, target):
+            partial = target.with_suffix(f".{threading.get_ident()}")
+            shutil.copy2(source, partial)
+            partial.replace(target)  # whole or not at all: another process may be serving it
 
 
 @st.cache_resource(show_spinner=False)

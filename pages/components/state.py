@@ -90,8 +90,9 @@ def read(params: Mapping[str, Sequence[str]]) -> tuple[ViewState, list[Note]]:
 
 def _parse(name: str, raw: str) -> tuple[Any, list[Note]]:
     limit = TEXT_LIMIT if name in TEXTS else NAME_LIMIT
+    default = ViewState.model_fields[name].default
     if len(raw) > limit:
-        return None, [Note(name, TOO_LONG, {"length": f"{len(raw):,}", "limit": f"{limit:,}"})]
+        return default, [Note(name, TOO_LONG, {"length": f"{len(raw):,}", "limit": f"{limit:,}"})]
     if name in NUMBERS:
         return _parse_number(name, raw)
     value = printable(raw)
@@ -99,7 +100,7 @@ def _parse(name: str, raw: str) -> tuple[Any, list[Note]]:
     try:
         return getattr(ViewState.model_validate({name: value}), name), notes
     except ValidationError:
-        return ViewState.model_fields[name].default, [Note(name, NOT_A_VALUE, {"value": shorten(value)})]
+        return default, [Note(name, NOT_A_VALUE, {"value": shorten(value)})]
 
 
 def _parse_number(name: str, raw: str) -> tuple[int | None, list[Note]]:

@@ -1,0 +1,113 @@
+"""The plot component: one figure, updated in place, stepped by keys in the browser, clicked cell by cell, exported.
+
+st.plotly_chart replaces its node whenever data change, its sliders know no keyboard and its heat maps no clicks;
+assets/plot.js does all three, around the plotly.js of the installed plotly package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from engine.figures.theme import THEMES
+from pages.components.language import _, language
+
+ASSETS = Path(__file__).parents[2] / "assets"
+ROLES = ("ground", "surface", "ink", "muted", "rule", "accent", "query", "key", "value", "hatch")
+
+
+def theme_name() -> str:
+    """The theme on screen, light or dark."""
+    return "dark" if st.context.theme.type == "dark" else "light"
+
+
+def room(key: str) -> str:
+    """How wide the browser found the plot's room to be: wide or narrow. Wide until it has said so."""
+    return (st.session_state.get(key) or {}).get("room") or "wide"
+
+
+def plot(
+    spec: Mapping[str, Any],
+    *,
+    key: str,
+    label: str,
+    name: str,
+    step: str | None = None,
+    aside: tuple[str, Sequence[str]] | None = None,
+    autoplay: bool = False,
+    link: bool = False,
+    on_pick: Callable[[dict[str, int]], None] | None = None,
+) -> None:
+    """Show a figure: the plain JSON of its data, layout and frames.
+
+    label: what it shows, for a screen reader and the export's caption; name: of exported files. step: the step to
+    open at, read on the first showing only. aside: a heading and lines beside the figure, as plain text. autoplay: move
+    at once and go round. link: the address bar follows the step. on_pick: called with the query and key of a click.
+    """
+    colors = THEMES[theme_name()]
+    data = {
+        "figure": spec,
+        "stamp": stamp(spec),
+        "step": step,
+        "base": f"/{st.get_option('server.baseUrlPath')}/app/static".replace("//", "/"),
+        "label": label,
+        "name": name,
+        "palette": {role: getattr(colors, role) for role in ROLES},
+        "words": words(),
+        "aside": {"heading": aside[0], "lines": list(aside[1])} if aside else None,
+        "room": room(key),
+        "autoplay": autoplay,
+        "link": link,
+        "lang": "zh-CN" if language() == "zh" else "en",
+    }
+
+    def picked() -> None:
+        pick = (st.session_state.get(key) or {}).get("pick")
+        if pick and on_pick:
+            on_pick(pick)
+
+    component()(key=key, data=data, on_pick_change=picked, on_room_change=lambda: None)
+
+
+def words() -> dict[str, str]:
+    return {
+        "play": _("Play"),
+        "pause": _("Pause"),
+        "back": _("Back"),
+        "forward": _("Forward"),
+        "speed": _("Speed"),
+        "beats": _("Beats"),
+        "hint": _("← → step · space play · click a cell"),
+        "png": _("Download as PNG"),
+        "svg": _("Download as SVG"),
+        "html": _("Download as HTML that still plays"),
+    }
+
+
+def stamp(spec: Mapping[str, Any]) -> str:
+    """A name for the content of a figure: equal figures are not drawn again."""
+    return hashlib.blake2b(json.dumps(spec, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def component() -> Callable[..., Any]:
+    """The registered component. Its code is a module of its own, because exported pages carry it too."""
+    code = (ASSETS / "plot.js").read_bytes()
+    version = hashlib.blake2b(code, digest_size=6).hexdigest()
+    loader = f"""
+const code = {{}};
+export default function (component) {{
+  const base = component.data.base;
+  code[base] ??= import(`${{base}}/plot.js?{version}`);
+  code[base].then((module) => module.render(component));
+  return () => code[base].then((module) => module.dispose(component.parentElement));
+}}
+"""
+    css = (ASSETS / "plot.css").read_text("utf-8")
+    return st.components.v2.component("atlas_plot", js=loader, css=css, isolate_styles=False)
