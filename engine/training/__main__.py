@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any, cast
+from typing import Any
 
 import torch
 from safetensors.torch import save
@@ -66,7 +66,7 @@ def make(name: str, out: str, count: int) -> None:
                 f"step {record.step:5d}  loss {record.loss:.4f}  tokens right {record.accuracy:.2%}",
                 flush=True,
             )
-    card = card_of(run, report(cast(EncoderDecoder, run.model), task, count))
+    card = card_of(run, report(run.model, task, count))
     save_checkpoint(out, run.config, run.model, task.tokenizer, card)
     print(json.dumps(card["metrics"], ensure_ascii=False, indent=2))
 

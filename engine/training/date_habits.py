@@ -72,7 +72,7 @@ def spaced_out(parts: list[Part], locale: str) -> list[Part]:
     """2025 年 6 月 3 日, in Chinese."""
     if locale != "zh":
         return parts
-    return [part if part.field else replace(part, text=f" {part.text.strip()} ") for part in parts]
+    return [piece for part in parts for piece in (Part(" "), replace(part, text=part.text.strip()))][1:]
 
 
 def with_wide_zero(parts: list[Part], locale: str) -> list[Part]:

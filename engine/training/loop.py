@@ -25,6 +25,7 @@ from torch import Tensor, nn
 
 from engine.config import AtlasError, TransformerConfig
 from engine.model.build import build
+from engine.model.transformer import EncoderDecoder
 from engine.training.batches import collate
 from engine.training.tasks import Task
 
@@ -72,7 +73,7 @@ class Training(Iterator[StepRecord]):
         check_room(config, task)
         self.config, self.task, self.settings = config, task, settings
         self.step = 0
-        self.model = build(config, settings.seed)
+        self.model = reader_and_writer(config, settings.seed)
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
             lr=settings.learning_rate,
@@ -143,6 +144,16 @@ def check_room(config: TransformerConfig, task: Task) -> None:
             expected=len(task.tokenizer),
             vocab_size=config.vocab_size,
         )
+
+
+def reader_and_writer(config: TransformerConfig, seed: int) -> EncoderDecoder:
+    model = build(config, seed)
+    if not isinstance(model, EncoderDecoder):
+        raise AtlasError(
+            "every task so far needs an encoder and a decoder, not a model that is {assembly}",
+            assembly=config.assembly,
+        )
+    return model
 
 
 def learning_rate(step: int, settings: TrainingSettings) -> float:

@@ -4,7 +4,7 @@ Three words, one layer, one head, d_model 4, d_k 4. No norm, no position, no bia
 zeros: nothing happens but attention, so every number on screen follows from the tables below.
 
 What the four numbers of a word say (d_model)        What the head compares (d_k)
-    0  thing        a noun                               0  an action asks for a thing, an article is half of one
+    0  thing        a noun                               0  an action asks for a thing, an article is half one
     1  action       a verb, and how lively               1  a thing asks for its article
     2  cat or dog   +1 for a cat, -1 for a dog           2  a cat or a dog asks for its own kind
     3  article      the 1, a 0.5                         3  an action turns away from actions
@@ -24,7 +24,8 @@ from engine.model.build import build_empty
 from engine.tokenizers import WordTokenizer
 from engine.training.runs import save_checkpoint
 
-Row = tuple[float, float, float, float]
+Number = int | float
+Row = tuple[Number, Number, Number, Number]
 
 #               thing action cat/dog article
 WORDS: dict[str, Row] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from engine.config import AtlasError
 from engine.tokenizers import CharacterTokenizer
@@ -16,6 +16,7 @@ from engine.training.dates import Dates
 from engine.training.examples import Example
 
 
+@runtime_checkable
 class Task(Protocol):
     """What the loop needs of a task. All chance comes from the generator or seed that is passed in."""
 

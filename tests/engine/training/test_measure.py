@@ -1,0 +1,30 @@
+"""Alignment and breakdown, on weights and answers written out by hand."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.training.examples import Example
+from engine.training.measure import by_group, share
+
+NOWHERE: frozenset[int] = frozenset()
+
+
+def at(*positions: int) -> frozenset[int]:
+    return frozenset(positions)
+
+
+def test_share_counts_scored_characters_whose_heaviest_source_is_true() -> None:
+    weights = torch.tensor([[[0.6, 0.3, 0.1], [0.2, 0.5, 0.3], [0.1, 0.2, 0.7], [1.0, 0.0, 0.0]]])
+    #                        looks at 0       at 1             at 2             (the end, asked of nobody)
+    hits_two_of_two = Example("xyz", "a-c", (at(0), NOWHERE, at(1, 2)), "one")
+    hits_one_of_three = Example("xyz", "abc", (at(1), at(1), at(0)), "one")
+    assert share(weights, [hits_two_of_two]) == 1.0
+    assert share(weights, [hits_one_of_three]) == pytest.approx(1 / 3)
+    assert share(weights.expand(2, -1, -1), [hits_two_of_two, hits_one_of_three]) == pytest.approx(3 / 5)
+
+
+def test_by_group_breaks_whole_targets_down() -> None:
+    one, two = Example("x", "a", (at(0),), "zh"), Example("x", "b", (at(0),), "de")
+    assert by_group([one, one, two], ["a", "x", "b"]) == {"de": 1.0, "zh": 0.5}
