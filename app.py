@@ -6,6 +6,6 @@ import streamlit as st
 
 from pages.components import navigation, resources, shell
 
-resources.serve_plotly()
+resources.serve_assets()
 shell.run(st.navigation(navigation.pages(), position="hidden"))
 resources.warm_up()

@@ -97,6 +97,8 @@ def text(default: str, parameter: str = "text", label: str | None = None) -> str
     """
     asked = getattr(state.view(), parameter)
     shown = default if asked is None else asked
+    if asked is None and default:
+        state.settle(**{parameter: default})
     key = f"atlas-{parameter}"
     _set(key, shown.replace("\n", NEWLINE))
     label = label or _("Text")
@@ -115,10 +117,10 @@ def _text_typed(parameter: str, typed: str) -> None:
     state.update(**gone | {parameter: value, "query": None, "key": None})
 
 
-def kind(kinds: Sequence[str]) -> str:
+def kind(kinds: Sequence[str], default: str | None = None) -> str:
     """Pick which attention is shown, of the kinds this model has."""
     asked = state.view().kind
-    shown = asked if asked and asked in kinds else kinds[0]
+    shown = asked if asked and asked in kinds else default or kinds[0]
     if asked and asked != shown:
         state.note("kind", NO_KIND, value=_(KINDS[asked]), shown=_(KINDS[shown]))
     if asked != shown:
@@ -137,14 +139,14 @@ def kind(kinds: Sequence[str]) -> str:
 def layer(count: int, default: int = 0) -> int:
     """Pick one of `count` layers."""
     shown = state.fit("layer", count, default)
-    _select("layer", _("layer"), range(count), shown, str, lambda index: state.update(layer=index), width=112)
+    _select("layer", _("layer"), range(count), shown, str, lambda index: state.update(layer=index, key=None), width=112)
     return shown
 
 
 def head(count: int, default: int = 0) -> int:
     """Pick one of `count` heads."""
     shown = state.fit("head", count, default)
-    _select("head", _("head"), range(count), shown, str, lambda index: state.update(head=index), width=112)
+    _select("head", _("head"), range(count), shown, str, lambda index: state.update(head=index, key=None), width=112)
     return shown
 
 
@@ -156,7 +158,7 @@ def token(parameter: str, labels: Sequence[str], default: int = 0) -> int:
     words = {"query": _("query"), "key": _("key")}
     _select(
         parameter, words[parameter], range(len(labels)), shown, lambda index: numbered(index, labels[index]),
-        lambda index: state.update(**{parameter: index}), width=168,
+        lambda index: state.update(**{"key": None, parameter: index}), width=168,
     )  # fmt: skip
     return shown
 

@@ -104,7 +104,7 @@ def component() -> Callable[..., Any]:
 const code = {{}};
 export default function (component) {{
   const base = component.data.base;
-  code[base] ??= import(`${{base}}/plot.js?{version}`);
+  code[base] ??= import(`${{location.origin}}${{base}}/plot.js?{version}`);
   code[base].then((module) => module.render(component));
   return () => code[base].then((module) => module.dispose(component.parentElement));
 }}

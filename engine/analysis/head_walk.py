@@ -1,0 +1,296 @@
+"""One head and one query, from the vectors it reads to the residual stream it writes to.
+
+`walk_head` gathers what the Attention screen shows, beat by beat. Every number is a captured tap, or follows from
+taps by the one operation its field names (a product, an exponential), so that the row of weights can be retraced.
+
+Axes: shown (the keys that have a column on screen), key, query, head, d_model, d_k.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.config import AtlasError
+
+if TYPE_CHECKING:  # figures read these dataclasses, and need no torch for it
+    from engine.capture import Trace
+    from engine.language_model import LanguageModel, TextTrace
+    from engine.tokenizers import Encoding, Token
+
+MAX_COLUMNS = 40  # of shorter inputs every key has a column
+WINDOW = 32  # of longer ones this many
+
+
+@dataclass(frozen=True)
+class HeadPlace:
+    """Where a head sits. `kind` is self, masked or cross; counts start at 0."""
+
+    kind: str
+    stack: str
+    sublayer: str
+    layer: int
+    head: int
+    kv_head: int
+    n_heads: int
+
+    @property
+    def path(self) -> str:
+        return f"{self.stack}.layers.{self.layer}.{self.sublayer}"
+
+
+@dataclass(frozen=True, eq=False)
+class HeadWalk:
+    """What one head computes for one query. float64 arrays unless said; `shown` are the keys with a column."""
+
+    model: str
+    place: HeadPlace
+    query_tokens: tuple[Token, ...]
+    key_tokens: tuple[Token, ...]
+    query: int
+    focus: int
+    shown: tuple[int, ...]
+    x_query: np.ndarray  # (d_model,) what the query is made from
+    x: np.ndarray  # (shown, d_model) what keys and values are made from
+    q: np.ndarray  # (d_k,)
+    k: np.ndarray  # (shown, d_k)
+    v: np.ndarray  # (shown, d_k)
+    rotation: Rotation | None
+    products: np.ndarray  # (shown, d_k) q * k, after rotation where there is one
+    scores: np.ndarray  # (shown,) sums of products
+    scaled: np.ndarray  # (shown,)
+    bias: np.ndarray | None  # (shown,) where the position scheme adds one
+    masked: np.ndarray  # (shown,) -inf where hidden
+    hidden: tuple[str, ...]  # (shown,) "" when visible, else "future", "window" or "padding"
+    top: float  # largest masked score of the whole row
+    exp: np.ndarray  # (shown,) exp(masked - top)
+    total: float  # sum of exp over the whole row
+    weights: np.ndarray  # (shown,)
+    z: np.ndarray  # (d_k,)
+    matrix: np.ndarray  # (query, key) float32, all weights of this head
+    visible: np.ndarray  # (query, key) bool
+    heads: np.ndarray  # (head, d_k) z of every head, for this query
+    shares: np.ndarray  # (head,) L2 norm of what each head adds, z_h W_O^h
+    out: np.ndarray  # (d_model,) the sub-layer's output
+    resid_pre: np.ndarray  # (d_model,)
+    resid_post: np.ndarray  # (d_model,)
+    normed_after: bool  # Post-Norm: resid_post is the norm of the sum
+
+    @property
+    def column(self) -> int:
+        """Index into `shown` of the key in focus."""
+        return self.shown.index(self.focus)
+
+    @property
+    def first_key_share(self) -> float:
+        """Mean weight on the first key, 0..1, over the queries that may read something else as well."""
+        choosers = self.visible.sum(axis=1) > 1
+        return float(self.matrix[choosers, 0].mean()) if choosers.any() else 0.0
+
+    @property
+    def elsewhere(self) -> float:
+        """Weight that falls on keys without a column, 0..1."""
+        return max(0.0, 1.0 - float(self.weights.sum())) if len(self.shown) < len(self.key_tokens) else 0.0
+
+    @property
+    def biased(self) -> np.ndarray:
+        """(shown,) scores as the mask finds them."""
+        return self.scaled if self.bias is None else self.scaled + self.bias
+
+    @property
+    def row_sum(self) -> float:
+        """Sum of the query's whole row of weights, shown or not: 1, or 0 for a query that may look nowhere."""
+        return float(self.matrix[self.query].sum(dtype=np.float64))
+
+    @property
+    def weighted(self) -> np.ndarray:
+        """(shown, d_k) weight times value: what each key contributes to z."""
+        return self.weights[:, None] * self.v
+
+
+@dataclass(frozen=True, eq=False)
+class Rotation:
+    """Query and keys after RoPE (Su et al. 2021): pairs (i, i + d_k/2) turned by position * frequency_i radians."""
+
+    q: np.ndarray  # (d_k,)
+    k: np.ndarray  # (shown, d_k)
+    frequencies: np.ndarray  # (d_k / 2,) radians per position
+
+
+def walk_head(
+    lm: LanguageModel,
+    trace: TextTrace,
+    *,
+    kind: str,
+    layer: int,
+    head: int,
+    query: int,
+    focus: int,
+    chain: Trace | None = None,
+) -> HeadWalk:
+    """Gather one head's computation for one query.
+
+    `trace` is the whole model's; `chain` the layer's own steps, when somebody has them already; `focus` is the key
+    whose column is lit. Of many keys a window around `focus` gets columns. Raises AtlasError when the model has no
+    such attention, layer, head or token.
+    """
+    place = locate(lm, kind, layer, head)
+    taps = Taps(chain or lm.layer_trace(trace, place.stack, layer), place, query)
+    queries, keys = token_rows(trace, place)
+    check(query, len(queries.tokens), "query")
+    check(focus, len(keys.tokens), "key")
+    shown = columns(len(keys.tokens), focus)
+    read = taps.per_key("k", shown), taps.per_key("v", shown)
+    masked_row = taps.row("masked")
+    top = float(np.max(masked_row)) if np.isfinite(masked_row).any() else 0.0
+    exp_row = np.exp(masked_row - top)
+    rotation = rotate(lm, taps, shown)
+    q, k = (rotation.q, rotation.k) if rotation else (taps.row("q"), read[0])
+    scaled, biased = taps.row("scaled"), taps.row("biased")
+    z = taps.heads("z")
+    residual = f"{place.path}_residual"
+    return HeadWalk(
+        model=lm.title,
+        place=place,
+        query_tokens=queries.tokens,
+        key_tokens=keys.tokens,
+        query=query,
+        focus=focus,
+        shown=shown,
+        x_query=taps.at(f"{residual}.normed"),
+        x=memory(trace, taps)[list(shown)],
+        q=taps.row("q"),
+        k=read[0],
+        v=read[1],
+        rotation=rotation,
+        products=q * k,
+        scores=taps.row("scores")[list(shown)],
+        scaled=scaled[list(shown)],
+        bias=None if np.array_equal(scaled, biased) else (biased - scaled)[list(shown)],
+        masked=masked_row[list(shown)],
+        hidden=tuple(reason(lm, place, taps.visible[query, key], query, key) for key in shown),
+        top=top,
+        exp=exp_row[list(shown)],
+        total=float(exp_row.sum()),
+        weights=taps.row("weights")[list(shown)],
+        z=z[head],
+        matrix=taps.matrix,
+        visible=taps.visible,
+        heads=z,
+        shares=head_shares(lm, place, z),
+        out=taps.at(f"{place.path}.out"),
+        resid_pre=taps.at(f"{residual}.resid_pre"),
+        resid_post=taps.at(f"{residual}.resid_post"),
+        normed_after=normed_after(lm, place),
+    )
+
+
+def locate(lm: LanguageModel, kind: str, layer: int, head: int) -> HeadPlace:
+    """The head's address. Raises AtlasError for an attention, layer or head the model does not have."""
+    if kind not in lm.sites:
+        raise AtlasError("{model} has no {kind} attention", model=lm.title, kind=kind)
+    site = lm.sites[kind]
+    stack = lm.config.stacks[site.stack]
+    check(layer, stack.n_layers, "layer")
+    check(head, stack.n_heads, "head")
+    group = stack.n_heads // (stack.n_kv_heads or stack.n_heads)
+    return HeadPlace(kind, site.stack, site.sublayer, layer, head, head // group, stack.n_heads)
+
+
+def check(index: int, count: int, what: str) -> None:
+    if not 0 <= index < count:
+        raise AtlasError("{what} {index} does not exist: there are {count}", what=what, index=index, count=count)
+
+
+def strongest_key(chain: Trace, place: HeadPlace, query: int) -> int:
+    """The key that gets most of a query's weight; the first of equals."""
+    return int(chain[f"{place.path}.weights"][0, place.head, query].argmax())
+
+
+def token_rows(trace: TextTrace, place: HeadPlace) -> tuple[Encoding, Encoding]:
+    """The tokens that ask and the tokens that are read."""
+    queries = trace.texts[place.stack]
+    return queries, (trace.texts["encoder"] if place.kind == "cross" else queries)
+
+
+def columns(n_keys: int, focus: int) -> tuple[int, ...]:
+    """All keys, or of more than MAX_COLUMNS a window of neighbours with the focus near its middle."""
+    if n_keys <= MAX_COLUMNS:
+        return tuple(range(n_keys))
+    start = min(max(0, focus - WINDOW // 2), n_keys - WINDOW)
+    return tuple(range(start, start + WINDOW))
+
+
+class Taps:
+    """The taps of one sub-layer, first sentence of the batch, as float64 arrays."""
+
+    def __init__(self, trace: Trace, place: HeadPlace, query: int) -> None:
+        self.trace, self.place, self.query = trace, place, query
+
+    def array(self, name: str) -> np.ndarray:
+        return self.trace[name][0].double().numpy()
+
+    def pick(self, tap: str, *index: int | slice | list[int]) -> np.ndarray:
+        """One part of a tap of this sub-layer; picked before it is widened, because a whole one can be large."""
+        return self.trace[f"{self.place.path}.{tap}"][(0, *index)].double().numpy()
+
+    def at(self, name: str) -> np.ndarray:
+        """(d_model,) a residual-stream tap at the query's position."""
+        return self.array(name)[self.query]
+
+    def row(self, tap: str) -> np.ndarray:
+        """The query's row of this head: (key,) of a score matrix, (d_k,) of q."""
+        return self.pick(tap, self.place.head, self.query)
+
+    def per_key(self, tap: str, shown: tuple[int, ...]) -> np.ndarray:
+        return self.pick(tap, self.place.kv_head, list(shown))
+
+    def heads(self, tap: str) -> np.ndarray:
+        return self.pick(tap, slice(None), self.query)
+
+    @property
+    def matrix(self) -> np.ndarray:
+        return self.trace[f"{self.place.path}.weights"][0, self.place.head].float().numpy()
+
+    @property
+    def visible(self) -> np.ndarray:
+        return self.trace[f"{self.place.path}.visible"][0].numpy()
+
+
+def normed_after(lm: LanguageModel, place: HeadPlace) -> bool:
+    return lm.config.stacks[place.stack].placement == "post"
+
+
+def memory(trace: TextTrace, taps: Taps) -> np.ndarray:
+    """(key, d_model) what keys and values are projected from: the encoder's last word, or this layer's own input."""
+    if taps.place.kind == "cross":
+        return trace["encoder.final_norm"][0].double().numpy()
+    return taps.array(f"{taps.place.path}_residual.normed")
+
+
+def rotate(lm: LanguageModel, taps: Taps, shown: tuple[int, ...]) -> Rotation | None:
+    positions = lm.config.stacks[taps.place.stack].positions
+    if positions.scheme != "rope" or taps.place.kind == "cross":
+        return None
+    q, k = taps.row("q_rotated"), taps.per_key("k_rotated", shown)
+    half = len(q) // 2
+    return Rotation(q, k, positions.base ** (-np.arange(half) / half))
+
+
+def reason(lm: LanguageModel, place: HeadPlace, visible: bool, query: int, key: int) -> str:
+    """Why a key is hidden from a query, in one word; empty when it is not."""
+    if visible:
+        return ""
+    if place.kind == "masked" and key > query:
+        return "future"
+    window = lm.config.stacks[place.stack].window
+    return "window" if window is not None and abs(query - key) > window else "padding"
+
+
+def head_shares(lm: LanguageModel, place: HeadPlace, z: np.ndarray) -> np.ndarray:
+    """(head,) L2 norm of z_h W_O^h, the part of the output that is each head's own."""
+    w_o = lm.model.get_submodule(place.path).W_o.weight.detach().double().numpy()  # (d_model, head * d_k)
+    per_head = w_o.reshape(w_o.shape[0], *z.shape)  # (d_model, head, d_k)
+    return np.linalg.norm(np.einsum("mhk,hk->hm", per_head, z), axis=-1)

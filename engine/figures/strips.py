@@ -1,0 +1,84 @@
+"""Vectors as small strips of their numbers: one heat map a lane, so that a hundred vectors cost one trace."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.figures.drawing import Part, Trace, still
+from engine.figures.sheet import Box, strip_shape
+from engine.figures.theme import Theme, number
+
+SHOWN_SHARE = 98  # per cent of the numbers that lie within the colour range; an outlier must not pale all others
+
+
+def typed(values: np.ndarray) -> Trace:
+    """An array as plotly.js reads it fastest: float32 in base64, with its shape when it has rows."""
+    shape = {"shape": ", ".join(map(str, values.shape))} if values.ndim > 1 else {}
+    return {"dtype": "f4", "bdata": base64.b64encode(np.ascontiguousarray(values, "<f4")).decode(), **shape}
+
+
+def color_limit(vectors: Sequence[np.ndarray]) -> float:
+    """Half-width of a colour range around zero for these vectors; a few small vectors are covered whole."""
+    sizes = np.abs(np.concatenate([np.ravel(vector) for vector in vectors]))
+    return float(np.max(sizes) if sizes.size <= 64 else np.percentile(sizes, SHOWN_SHARE)) or 1.0
+
+
+def strips(
+    vectors: Sequence[np.ndarray], boxes: Sequence[Box], *, theme: Theme, name: str, size: float, limit: float | None = None
+) -> Part:
+    """A heat map of vectors, each (d,), drawn into boxes that share top and bottom and stand left to right.
+
+    Numbers are written into the cells of vectors of up to eight numbers. `limit` is the colour range around zero.
+    """
+    rows, columns = strip_shape(len(vectors[0]), boxes[0])
+    blocks, edges = [], []
+    for index, (vector, box) in enumerate(zip(vectors, boxes, strict=True)):
+        blocks.append(np.reshape(vector, (rows, columns)))
+        edges.append(np.linspace(box.x0, box.x1, columns + 1))
+        if index < len(boxes) - 1:
+            blocks.append(np.full((rows, 1), np.nan))
+    z = np.concatenate(blocks, axis=1)
+    limit = limit or color_limit(vectors)
+    trace: Trace = {
+        "type": "heatmap",
+        "z": typed(z),
+        "x": typed(np.concatenate(edges)),
+        "y": typed(np.linspace(boxes[0].y0, boxes[0].y1, rows + 1)),
+        "zmin": -limit,
+        "zmax": limit,
+        "colorscale": [[0, theme.signed[0]], [0.5, theme.signed[1]], [1, theme.signed[2]]],
+        "showscale": False,
+        "hoverongaps": False,
+        "hovertemplate": f"{name}: %{{z:.4g}}<extra></extra>",
+    }
+    if columns <= 8 and rows == 1:
+        trace["text"] = [["" if np.isnan(value) else number(float(value), 2) for value in row] for row in z]
+        trace["texttemplate"] = "%{text}"
+        trace["textfont"] = {"size": min(size, boxes[0].width / columns / 2.6), "color": theme.ink}
+    return still(trace)
+
+
+def veil(
+    boxes: Sequence[Box], *, opacity: Sequence[float], name: str, color: str | list[str]
+) -> Trace:
+    """Rectangles of paper over strips. A heat map cannot fade in place, but what lies over it can.
+
+    A horizontal line marker of size s is 1.4 s long; its stroke is the rectangle's height.
+    """
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": [round(box.x, 1) for box in boxes],
+        "y": [round(box.y, 1) for box in boxes],
+        "ids": [f"{name}{index}" for index in range(len(boxes))],
+        "hoverinfo": "skip",
+        "marker": {
+            "symbol": "line-ew",
+            "size": [round((box.width + 3) / 1.4, 1) for box in boxes],
+            "opacity": list(opacity),
+            "line": {"width": round(boxes[0].height + 3, 1), "color": color},
+        },
+    }

@@ -1,0 +1,74 @@
+"""Sentences that show something, from assets/specimens.json: measured with the models they name."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+
+import streamlit as st
+from pydantic import BaseModel, ConfigDict
+
+from pages.components import library, panels, state
+from pages.components.language import Language, _, language
+
+FILE = Path(__file__).parents[2] / "assets" / "specimens.json"
+
+
+class Specimen(BaseModel):
+    """One head on one sentence, and what to look for, in both languages."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    model: str
+    text: str
+    target: str | None = None
+    kind: str
+    layer: int
+    head: int
+    query: int
+    key: int
+    weight: float
+    phenomenon: dict[Language, str]
+    look_for: dict[Language, str]
+
+    @property
+    def place(self) -> tuple:
+        """What has to be on screen for `look_for` to be about it."""
+        return self.model, self.text, self.kind, self.layer, self.head, self.query
+
+
+@lru_cache(maxsize=1)
+def specimens() -> tuple[Specimen, ...]:
+    return tuple(Specimen(**entry) for entry in json.loads(FILE.read_text("utf-8")))
+
+
+def opening(model: str) -> Specimen | None:
+    """The first specimen of a model, in the reader's script where there is one: where its screen opens."""
+    own = [specimen for specimen in specimens() if specimen.model == model]
+    chinese = [specimen for specimen in own if any("\u4e00" <= c <= "\u9fff" for c in specimen.text)]
+    return next(iter(chinese if language() == "zh" and chinese else own), None)
+
+
+def shown(*place: object) -> Specimen | None:
+    """The specimen that is on screen, if one is: (model, text, kind, layer, head, query)."""
+    return next((specimen for specimen in specimens() if specimen.place == place), None)
+
+
+def menu() -> None:
+    """Specimens of the models that are here, one click away, each with what it shows."""
+    here = {known.name: known.title for known in library.present()}
+    with st.popover(_("Examples"), key="atlas-specimens"):
+        for specimen in specimens():
+            if specimen.model in here:
+                st.button(
+                    specimen.phenomenon[language()], key=f"atlas-specimen-{specimen.id}", type="tertiary",
+                    on_click=show, args=(specimen,),
+                )  # fmt: skip
+                panels.paragraph(f"{specimen.text}  ·  {here[specimen.model]}")
+
+
+def show(specimen: Specimen) -> None:
+    chosen = specimen.model_dump(include={"model", "text", "target", "kind", "layer", "head", "query", "key"})
+    state.update(**chosen, weights=None)
