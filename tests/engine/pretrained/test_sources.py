@@ -12,11 +12,13 @@ from engine.pretrained.download import Download
 
 def test_status_check_and_removal(pip, home, tiny):
     assert sources.status("tiny") == sources.Status("absent", 0, 0)
-    with pytest.raises(AtlasError, match=r"tiny is not on this machine yet: fetch it .*engine.pretrained get tiny"):
+    with pytest.raises(
+        AtlasError, match=r"tiny is not on this machine yet: fetch it .*engine.pretrained get tiny"
+    ):
         sources.path_of("tiny")
     Download("tiny").run()
     assert sources.status("tiny") == sources.Status("present", tiny.bytes, 0)
-    assert sources.path_of("tiny") == home / "models" / "tiny"
+    assert sources.path_of("tiny") == home / "models" / "tiny" / "weights.bin"
     sources.check("tiny")
     assert sources.remove("tiny") == tiny.bytes
     assert sources.status("tiny").state == "absent"
@@ -52,7 +54,9 @@ def test_a_single_file_of_a_folder_points_to_the_folder(tmp_path):
 
 
 def test_a_path_that_is_nothing_names_what_there_is():
-    with pytest.raises(AtlasError, match=r"nowhere/at-all is neither a model of the catalogue \(smollm2-135m, minilm-l6\)"):
+    with pytest.raises(
+        AtlasError, match=r"nowhere/at-all is neither a model of the catalogue \(smollm2-135m, minilm-l6\)"
+    ):
         sources.locate("nowhere/at-all")
     with pytest.raises(AtlasError, match="gpt-5 is not in the catalogue, which has smollm2-135m, minilm-l6"):
         catalogue.entry("gpt-5")
@@ -76,7 +80,8 @@ def test_what_the_catalogue_says_before_a_fetch():
 
 
 @pytest.mark.parametrize(
-    ("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (5_300, "5.3 kB"), (92_871_040, "93 MB"), (28e9, "28 GB")]
+    ("count", "text"),
+    [(0, "0 bytes"), (999, "999 bytes"), (5_300, "5.3 kB"), (92_871_040, "93 MB"), (28e9, "28 GB")],
 )
 def test_sizes_as_people_read_them(count, text):
     assert room.readable(int(count)) == text

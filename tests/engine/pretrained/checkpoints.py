@@ -1,0 +1,169 @@
+"""Tiny random checkpoints for these tests, written to disk in the layouts that people have them in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+import tokenizers
+import torch
+import transformers
+from tokenizers import models, pre_tokenizers
+
+VOCAB = 40
+
+
+def llama(seed: int = 0, **changes) -> transformers.LlamaForCausalLM:
+    settings = {
+        "vocab_size": VOCAB, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64,
+        "rms_norm_eps": 1e-5, "rope_parameters": {"rope_type": "default", "rope_theta": 500.0},
+        "bos_token_id": 1, "eos_token_id": 2, "attn_implementation": "eager", **changes,
+    }  # fmt: skip
+    torch.manual_seed(seed)
+    return stirred(transformers.LlamaForCausalLM(transformers.LlamaConfig(**settings)))
+
+
+def bert(seed: int = 0, **changes) -> transformers.BertModel:
+    settings = {
+        "vocab_size": VOCAB, "hidden_size": 24, "intermediate_size": 48, "num_hidden_layers": 3,
+        "num_attention_heads": 3, "max_position_embeddings": 32, "attn_implementation": "eager", **changes,
+    }  # fmt: skip
+    torch.manual_seed(seed)
+    return stirred(transformers.BertModel(transformers.BertConfig(**settings)))
+
+
+def stirred(model):
+    """Every parameter away from the 0 and 1 it starts with, and large enough for the layers to matter."""
+    for value in model.parameters():
+        value.data += 0.2 * torch.randn_like(value)
+    return model.eval()
+
+
+def save(model, folder: Path, **how) -> Path:
+    """The folder that `save_pretrained` writes, with the smallest tokenizer there can be."""
+    model.save_pretrained(folder, **how)
+    tokenizer = tokenizers.Tokenizer(models.WordLevel({f"w{i}": i for i in range(VOCAB)}, unk_token="w0"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+def neighbours(rows: torch.Tensor, n_heads: int) -> torch.Tensor:
+    """The order in which GGUF files keep the rows of Q and K: i and i + d_k/2 of each head side by side."""
+    d_k = len(rows) // n_heads
+    order = [
+        head * d_k + half * (d_k // 2) + i
+        for head in range(n_heads)
+        for i in range(d_k // 2)
+        for half in (0, 1)
+    ]
+    return rows[order]
+
+
+BYTES = sorted({*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)})
+
+
+def byte_pieces() -> list[str]:
+    """The 256 characters that stand for bytes in byte-level BPE: printable ones for themselves, the rest
+    from U+0100."""
+    other = iter(range(0x100, 0x200))
+    return [chr(byte) if byte in BYTES else chr(next(other)) for byte in range(256)]
+
+
+class Writer(gguf.GGUFWriter):
+    """A GGUF file being written; use as `with Writer(path) as file: file.add_...`."""
+
+    def __init__(self, path: Path, architecture: str = "llama") -> None:
+        super().__init__(str(path), architecture)
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.write_header_to_file()
+        self.write_kv_data_to_file()
+        self.write_tensors_to_file()
+        self.close()
+
+    def settings(self, config) -> None:
+        self.add_vocab_size(config.vocab_size)
+        self.add_context_length(config.max_position_embeddings)
+        self.add_embedding_length(config.hidden_size)
+        self.add_block_count(config.num_hidden_layers)
+        self.add_feed_forward_length(config.intermediate_size)
+        self.add_head_count(config.num_attention_heads)
+
+    def byte_bpe(
+        self, pieces: list[str], merges: list[str], pre: str = "gpt-2", kinds: list[int] | None = None
+    ) -> None:
+        self.add_tokenizer_model("gpt2")
+        self.add_tokenizer_pre(pre)
+        self.add_token_list(pieces)
+        self.add_token_merges(merges)
+        self.add_token_types(kinds or [1] * len(pieces))
+
+    def tensor(self, name: str, values: torch.Tensor, kind: gguf.GGMLQuantizationType | None = None) -> None:
+        array = values.detach().numpy()
+        if kind is not None:
+            array = gguf.quantize(array, kind)
+        self.add_tensor(name, np.ascontiguousarray(array), raw_dtype=kind)
+
+
+def llama_as_gguf(model: transformers.LlamaForCausalLM, path: Path) -> Path:
+    """Writes a LLaMA as converters do, in F32."""
+    config, weights = model.config, dict(model.state_dict())
+    with Writer(path) as file:
+        file.settings(config)
+        file.add_head_count_kv(config.num_key_value_heads)
+        file.add_key_length(config.head_dim)
+        file.add_rope_freq_base(config.rope_parameters["rope_theta"])
+        file.add_layer_norm_rms_eps(config.rms_norm_eps)
+        file.byte_bpe([*byte_pieces()[:VOCAB]], [])
+        file.tensor("token_embd.weight", weights["model.embed_tokens.weight"])
+        file.tensor("output_norm.weight", weights["model.norm.weight"])
+        if not config.tie_word_embeddings:
+            file.tensor("output.weight", weights["lm_head.weight"])
+        for i in range(config.num_hidden_layers):
+            theirs, block = f"model.layers.{i}.", f"blk.{i}."
+            q = neighbours(weights[theirs + "self_attn.q_proj.weight"], config.num_attention_heads)
+            k = neighbours(weights[theirs + "self_attn.k_proj.weight"], config.num_key_value_heads)
+            file.tensor(block + "attn_q.weight", q)
+            file.tensor(block + "attn_k.weight", k)
+            for name, source in {
+                "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
+                "attn_norm": "input_layernorm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
+                "ffn_norm": "post_attention_layernorm",
+            }.items():  # fmt: skip
+                file.tensor(f"{block}{name}.weight", weights[f"{theirs}{source}.weight"])
+    return path
+
+
+def bert_as_gguf(model: transformers.BertModel, path: Path) -> Path:
+    """Writes a BERT as converters do, in F32, with a vocabulary of single letters."""
+    config, weights = model.config, dict(model.state_dict())
+    with Writer(path, "bert") as file:
+        file.settings(config)
+        file.add_layer_norm_eps(config.layer_norm_eps)
+        file.add_tokenizer_model("bert")
+        specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+        file.add_token_list([*specials, *(f"\u2581{chr(97 + i)}" for i in range(VOCAB - len(specials)))])
+        file.add_unk_token_id(1)
+        file.add_uint32("tokenizer.ggml.cls_token_id", 2)
+        file.add_sep_token_id(3)
+        file.tensor("token_embd.weight", weights["embeddings.word_embeddings.weight"])
+        file.tensor("position_embd.weight", weights["embeddings.position_embeddings.weight"])
+        file.tensor("token_types.weight", weights["embeddings.token_type_embeddings.weight"])
+        for part in ("weight", "bias"):
+            file.tensor(f"token_embd_norm.{part}", weights[f"embeddings.LayerNorm.{part}"])
+            for i in range(config.num_hidden_layers):
+                for name, source in {
+                    "attn_q": "attention.self.query", "attn_k": "attention.self.key",
+                    "attn_v": "attention.self.value",
+                    "attn_output": "attention.output.dense", "attn_output_norm": "attention.output.LayerNorm",
+                    "ffn_up": "intermediate.dense", "ffn_down": "output.dense",
+                    "layer_output_norm": "output.LayerNorm",
+                }.items():  # fmt: skip
+                    file.tensor(f"blk.{i}.{name}.{part}", weights[f"encoder.layer.{i}.{source}.{part}"])
+    return path

@@ -1,0 +1,186 @@
+"""Folders and their faults, the memory that is asked for, and the derived copy that makes the second load
+fast."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from engine.config import AtlasError
+from engine.pretrained import derived, loader, room
+from engine.pretrained.loader import load
+from tests.engine.pretrained import checkpoints
+
+IDS = torch.tensor([[3, 17, 5]])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return checkpoints.save(checkpoints.llama(), tmp_path / "model")
+
+
+@pytest.fixture
+def gguf(tmp_path, home):
+    return checkpoints.llama_as_gguf(checkpoints.llama(), tmp_path / "tiny.gguf")
+
+
+def change_config(folder, **changes) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def test_what_is_said_about_a_model(folder):
+    loaded = load(folder)
+    assert loaded.meta == {
+        "family": "llama", "stored_as": "F32", "bos_id": 1, "eos_id": 2, "pad_id": None, "licence": None,
+        "parameters": sum(value.numel() for value in loaded.model.parameters()), "name": str(folder),
+        "title": "model", "source": str(folder),
+    }  # fmt: skip
+    assert not loaded.model.training
+    assert not any(value.requires_grad for value in loaded.model.parameters())
+
+
+def test_another_family_is_refused_by_name_before_memory_is_asked_for(folder, monkeypatch):
+    monkeypatch.setattr(room, "free_memory", lambda: 0)
+    change_config(folder, model_type="mamba")
+    with pytest.raises(
+        AtlasError, match=r"of the family mamba, which is not built here yet \(built: llama, bert\)"
+    ):
+        load(folder)
+
+
+def test_weights_quantised_by_a_method_are_refused_by_its_name(folder):
+    change_config(folder, quantization_config={"quant_method": "gptq"})
+    with pytest.raises(AtlasError, match="family llama quantised by gptq"):
+        load(folder)
+
+
+def test_too_little_memory_is_said_before_anything_is_read(folder, gguf, monkeypatch):
+    monkeypatch.setattr(room, "free_memory", lambda: 50_000)
+    for path in (folder, gguf):
+        with pytest.raises(AtlasError, match=r"needs \d+ kB of memory and 50 kB are available"):
+            load(path)
+
+
+def test_shards_are_read_by_their_index(folder, tmp_path):
+    sharded = checkpoints.save(checkpoints.llama(), tmp_path / "shards", max_shard_size="20kB")
+    names = sorted(path.name for path in sharded.glob("*.safetensors"))
+    assert len(names) > 1
+    assert torch.equal(load(sharded).model(IDS), load(folder).model(IDS))
+    (sharded / names[1]).unlink()
+    with pytest.raises(AtlasError, match=rf"not complete: its index names {names[1]}"):
+        load(sharded)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_precisions_become_float32(folder, kind):
+    weights = {key: value.to(kind) for key, value in load_file(folder / "model.safetensors").items()}
+    save_file(weights, folder / "model.safetensors")
+    loaded = load(folder)
+    assert {value.dtype for value in loaded.model.parameters()} == {torch.float32}
+    assert torch.equal(loaded.model.state_dict()["decoder.norm.weight"], weights["model.norm.weight"].float())
+
+
+def test_whole_numbers_are_not_weights(folder):
+    weights = load_file(folder / "model.safetensors")
+    weights["model.norm.weight"] = weights["model.norm.weight"].to(torch.int8)
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(
+        AtlasError, match=r"model\.norm\.weight is stored as I8, and only F64, F32, F16, BF16"
+    ):
+        load(folder)
+
+
+def test_a_truncated_or_foreign_safetensors_file(folder):
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    for damaged in (content[:-100], content[:5], b"<html>not found</html>", b""):
+        path.write_bytes(damaged)
+        with pytest.raises(
+            AtlasError, match=r"cut short or is not a safetensors file .*: fetch or copy it again"
+        ):
+            load(folder)
+
+
+def test_pickled_weights_beside_a_config_are_refused(folder):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    with pytest.raises(AtlasError, match=r"pytorch_model\.bin holds weights as pickled Python"):
+        load(folder)
+    (folder / "pytorch_model.bin").unlink()
+    with pytest.raises(AtlasError, match=r"has no model\.safetensors"):
+        load(folder)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "\ufffd"])
+def test_a_broken_config(folder, content):
+    (folder / "config.json").write_text(content)
+    with pytest.raises(AtlasError, match=r"config\.json (cannot be read|does not hold a JSON object)"):
+        load(folder)
+
+
+def test_a_model_does_not_change_when_its_file_is_written_anew(folder):
+    loaded = load(folder)
+    before = loaded.model(IDS)
+    size = (folder / "model.safetensors").stat().st_size
+    with (folder / "model.safetensors").open("r+b") as file:
+        file.seek(size // 2)
+        file.write(bytes(size // 2))
+    assert torch.equal(loaded.model(IDS), before)
+
+
+def test_the_second_load_is_the_first_one_without_the_gguf_file_being_read(gguf, monkeypatch):
+    first = load(gguf)
+    assert derived.size(gguf) > 4 * first.meta["parameters"]
+    monkeypatch.setattr(loader.vocabulary, "from_gguf", None)
+    second = load(gguf)
+    assert second.meta == first.meta
+    assert second.config == first.config
+    assert torch.equal(first.model(IDS), second.model(IDS))
+    assert second.tokenizer.encode("!#").ids == first.tokenizer.encode("!#").ids
+
+
+def test_another_content_under_the_same_path_is_another_copy(gguf, tmp_path):
+    first = load(gguf)
+    other = checkpoints.llama_as_gguf(checkpoints.llama(seed=1), tmp_path / "other.gguf")
+    gguf.write_bytes(other.read_bytes())
+    assert not torch.equal(load(gguf).model(IDS), first.model(IDS))
+
+
+@pytest.mark.parametrize("damage", ["short", "other names", "no config"])
+def test_a_damaged_copy_is_made_again(gguf, damage):
+    expected = load(gguf).model(IDS)
+    copy = derived.find(gguf)
+    assert copy is not None
+    weights = copy / "model.safetensors"
+    if damage == "short":
+        weights.write_bytes(weights.read_bytes()[:-50])
+    elif damage == "other names":
+        save_file({f"old.{key}": value.clone() for key, value in load_file(weights).items()}, weights)
+    else:
+        (copy / "config.json").unlink()
+    assert torch.equal(load(gguf).model(IDS), expected)
+    assert derived.find(gguf) is not None
+
+
+def test_without_room_for_a_copy_the_model_still_loads(gguf, monkeypatch):
+    monkeypatch.setattr(room, "free_disk", lambda path: 1000)
+    assert load(gguf).model(IDS).shape == (1, 3, checkpoints.VOCAB)
+    assert derived.size(gguf) == 0
+
+
+def test_a_home_that_cannot_be_written_only_costs_the_copy(gguf, home):
+    home.write_text("a file where the folder should be")
+    assert load(gguf).model(IDS).shape == (1, 3, checkpoints.VOCAB)
+
+
+def test_copies_do_not_pile_up(gguf, home, tmp_path):
+    for seed in range(6):
+        load(checkpoints.llama_as_gguf(checkpoints.llama(seed=seed), tmp_path / f"{seed}.gguf"))
+    assert len(list((home / "derived").iterdir())) == 4
+    assert derived.size(tmp_path / "5.gguf") > 0
+    assert derived.size(tmp_path / "0.gguf") == 0
+    derived.remove(tmp_path / "5.gguf")
+    assert derived.size(tmp_path / "5.gguf") == 0
