@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 from engine.config import AtlasError
 
@@ -38,7 +39,7 @@ class Tap:
         self.name = ""  # its path in the model, given by name_taps
 
     def __call__(self, value: Tensor) -> Tensor:
-        if torch.compiler.is_compiling():
+        if is_compiling():
             return value
         listener = _listener.get()
         return value if listener is None else listener.hear(self, value)
@@ -62,7 +63,7 @@ def taps(model: nn.Module) -> dict[str, Tap]:
 
 def listening() -> bool:
     """Whether a capture is open in this thread: then attention spells its chain out."""
-    return not torch.compiler.is_compiling() and _listener.get() is not None
+    return not is_compiling() and _listener.get() is not None
 
 
 class Trace(Mapping[str, Tensor]):

@@ -13,11 +13,14 @@ from tests.engine.recipes import ASSEMBLIES, config, stack
 @pytest.mark.parametrize(("name", "settings"), ASSEMBLIES.items())
 def test_assembly_follows_from_the_stacks(name: str, settings: TransformerConfig) -> None:
     assert settings.assembly == name
-    assert list(settings.stacks) == {
-        "encoder-only": ["encoder"],
-        "decoder-only": ["decoder"],
-        "encoder-decoder": ["encoder", "decoder"],
-    }[name]
+    assert (
+        list(settings.stacks)
+        == {
+            "encoder-only": ["encoder"],
+            "decoder-only": ["decoder"],
+            "encoder-decoder": ["encoder", "decoder"],
+        }[name]
+    )
 
 
 @pytest.mark.parametrize("settings", ASSEMBLIES.values(), ids=ASSEMBLIES)
@@ -45,7 +48,10 @@ def test_d_k_may_differ_from_d_model_by_heads() -> None:
     ("changes", "sentence"),
     [
         ({"d_model": 66, "decoder": stack(n_heads=8)}, "d_model 66 is not divisible by n_heads 8"),
-        ({"decoder": stack(d_k=5, positions=Rope())}, "rope turns pairs of numbers, so d_k must be even, not 5"),
+        (
+            {"decoder": stack(d_k=5, positions=Rope())},
+            "rope turns pairs of numbers, so d_k must be even, not 5",
+        ),
         (
             {"d_model": 15, "decoder": stack(n_heads=3)},
             "sinusoidal positions come in pairs, so d_model must be even, not 15",

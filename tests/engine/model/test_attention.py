@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from engine.capture import capture, name_taps
+from engine.model.attention import Attention, Sight, hide, merge, share, softmax, split
+from engine.model.masks import Causal, Full, Mask, Padding, Window
+from engine.model.positions import Positions, Rope
+from tests.engine.model import by_hand
+
+INF = float("inf")
+EXACT = {"rtol": 0, "atol": 1e-10}
+MASKS = {
+    "full": Full(),
+    "causal": Causal(),
+    "window": Window(2),
+    "causal window": Causal() & Window(1),
+    "padding": Padding(torch.tensor([6, 3])),
+    "causal padding": Causal() & Padding(torch.tensor([6, 3])),
+}
+
+
+def attention(n_heads: int = 4, n_kv_heads: int = 4, d_model: int = 12, d_k: int = 3, **kwargs) -> Attention:
+    module = Attention(d_model, n_heads, n_kv_heads, d_k, bias=True, **kwargs).double()
+    name_taps(module)
+    return module
+
+
+def sight(mask: Mask, n_queries: int = 6, n_keys: int = 6, positions: Positions | None = None) -> Sight:
+    at_q, at_k = torch.arange(n_queries), torch.arange(n_keys)
+    return Sight(positions or Positions(), at_q, at_k, mask(at_q, at_k))
+
+
+def text(n: int = 6, d_model: int = 12) -> Tensor:
+    return torch.randn(2, n, d_model, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+def test_explicit_steps_equal_loops_over_numbers(mask: Mask, n_kv_heads: int) -> None:
+    module, x, here = attention(n_kv_heads=n_kv_heads), text(), sight(mask)
+    with capture() as trace:
+        module(x, x, here)
+    weights, z = by_hand.attention(trace["q"], trace["k"], trace["v"], here.visible)
+    torch.testing.assert_close(trace["weights"], torch.tensor(weights, dtype=torch.float64), **EXACT)
+    torch.testing.assert_close(trace["z"], torch.tensor(z, dtype=torch.float64), **EXACT)
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
+@pytest.mark.parametrize("positions", [Positions(), Rope(10_000.0)], ids=["none", "rope"])
+def test_fused_and_explicit_agree(mask: Mask, n_kv_heads: int, positions: Positions) -> None:
+    module, x = attention(n_kv_heads=n_kv_heads, d_k=4), text()
+    here = sight(mask, positions=positions)
+    fused = module(x, x, here)
+    with capture(()):
+        explicit = module(x, x, here)
+    torch.testing.assert_close(fused, explicit, **EXACT)
+    single, x = module.float(), x.float()
+    with capture(()):
+        explicit = single(x, x, here)
+    torch.testing.assert_close(single(x, x, here), explicit, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_explicit_equals_torch_scaled_dot_product(mask: Mask) -> None:
+    module, x, here = attention(), text(), sight(mask)
+    with capture() as trace:
+        module(x, x, here)
+    expected = F.scaled_dot_product_attention(trace["q"], trace["k"], trace["v"], here.visible[:, None])
+    torch.testing.assert_close(trace["z"], expected, **EXACT)
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_equals_torch_multihead_attention(mask: Mask) -> None:
+    module, x, here = attention(), text(), sight(mask)
+    oracle = nn.MultiheadAttention(12, 4, batch_first=True, dtype=torch.float64)
+    oracle.load_state_dict(as_torch_names(module))
+    hidden = (~here.visible).expand(2, -1, -1).repeat_interleave(4, dim=0)  # there, True means hidden
+    out, weights = oracle(x, x, x, attn_mask=hidden, average_attn_weights=False)
+    with capture() as trace:
+        mine = module(x, x, here)
+    torch.testing.assert_close(mine, out, **EXACT)
+    torch.testing.assert_close(trace["weights"], weights, **EXACT)
+
+
+def as_torch_names(module: Attention) -> dict[str, Tensor]:
+    q, k, v = module.W_q, module.W_k, module.W_v
+    return {
+        "in_proj_weight": torch.cat([q.weight, k.weight, v.weight]),
+        "in_proj_bias": torch.cat([q.bias, k.bias, v.bias]),
+        "out_proj.weight": module.W_o.weight,
+        "out_proj.bias": module.W_o.bias,
+    }
+
+
+def test_cross_attention_reads_a_memory_of_another_length() -> None:
+    module, x, memory = attention(), text(3), text(5)
+    there = sight(Padding(torch.tensor([5, 2])), 3, 5)
+    oracle = nn.MultiheadAttention(12, 4, batch_first=True, dtype=torch.float64)
+    oracle.load_state_dict(as_torch_names(module))
+    out, _ = oracle(x, memory, memory, key_padding_mask=~there.visible[:, 0])
+    with capture() as trace:
+        torch.testing.assert_close(module(x, memory, there), out, **EXACT)
+    assert trace["weights"].shape == (2, 4, 3, 5)
+    assert trace["visible"].shape == (2, 3, 5)
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 5), (2, 7)])
+def test_odd_shapes_keep_all_their_axes(lengths: tuple[int, int]) -> None:
+    n_queries, n_keys = lengths
+    module = attention(n_heads=1, n_kv_heads=1, d_k=12)
+    with capture() as trace:
+        module(text(n_queries), text(n_keys), sight(Full(), *lengths))
+    assert trace["weights"].shape == (2, 1, n_queries, n_keys)
+
+
+def test_heads_are_split_and_merged_without_mixing_tokens() -> None:
+    z = torch.arange(8.0).reshape(1, 2, 2, 2)  # (batch, head, pos, d_k)
+    assert merge(z).tolist() == [[[0, 1, 4, 5], [2, 3, 6, 7]]]
+    assert torch.equal(split(merge(z), 2), z)
+
+
+def test_shared_keys_go_to_neighbouring_heads() -> None:
+    k = torch.tensor([[[[1.0]], [[2.0]]]])
+    assert share(k, 4).flatten().tolist() == [1, 1, 2, 2]
+
+
+def test_without_positions_tokens_may_be_permuted() -> None:
+    module, x = attention(), text()
+    order = torch.tensor([3, 0, 5, 1, 4, 2])
+    here = sight(Full())
+    torch.testing.assert_close(module(x[:, order], x[:, order], here), module(x, x, here)[:, order], **EXACT)
+
+
+def test_each_step_with_nothing_to_do_hands_on_the_same_tensor() -> None:
+    module, x = attention().eval(), text()
+    with capture() as trace:
+        module(x, x, sight(Full()))
+    same = [
+        ("q_rotated", "q"),
+        ("k_rotated", "k"),
+        ("biased", "scaled"),
+        ("masked", "biased"),
+        ("dropped", "weights"),
+    ]
+    for later, earlier in same:
+        assert trace[later].data_ptr() == trace[earlier].data_ptr(), later
+
+
+def test_the_chain_from_scores_to_weights() -> None:
+    module, x = attention(), text()
+    with capture() as trace:
+        module(x, x, sight(Causal()))
+    torch.testing.assert_close(trace["scores"], trace["q"] @ trace["k"].mT, **EXACT)
+    torch.testing.assert_close(trace["scaled"], trace["scores"] / 3**0.5, **EXACT)
+    assert torch.equal(trace["masked"].isneginf(), ~trace["visible"][:, None].expand(2, 4, 6, 6))
+    torch.testing.assert_close(trace["weights"].sum(-1), torch.ones(2, 4, 6, dtype=torch.float64), **EXACT)
+    assert trace["weights"][trace["masked"].isneginf()].eq(0).all()
+
+
+def test_weights_are_kept_before_dropout() -> None:
+    module, x = attention(dropout=0.2), text()
+    with capture() as trace:
+        module.train()(x, x, sight(Full()))
+    torch.testing.assert_close(trace["weights"].sum(-1), torch.ones(2, 4, 6, dtype=torch.float64), **EXACT)
+    dropped = trace["dropped"] == 0
+    assert dropped.any()
+    torch.testing.assert_close(trace["dropped"][~dropped], trace["weights"][~dropped] / 0.8, **EXACT)
+
+
+@pytest.mark.parametrize("listen", [True, False], ids=["explicit", "fused"])
+def test_a_query_that_may_look_nowhere_gets_zeros_and_spoils_nothing(listen: bool) -> None:
+    visible = torch.tensor([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]).bool()[None]
+    at = torch.arange(4)
+    module, x = attention(), text(4).requires_grad_()
+    if listen:
+        with capture(grad=True) as trace:
+            out = module(x, x, Sight(Positions(), at, at, visible))
+        assert trace["weights"][:, :, 3].eq(0).all()
+        assert trace["z"][:, :, 3].eq(0).all()
+    else:
+        out = module(x, x, Sight(Positions(), at, at, visible))
+    assert torch.equal(out[:, 3], module.W_o.bias.expand(2, -1))
+    out[:, :2].sum().backward()
+    gradients = [x.grad, *(parameter.grad for parameter in module.parameters())]
+    assert all(gradient is not None and gradient.isfinite().all() for gradient in gradients)
+
+
+def test_a_whole_head_may_be_blinded_by_an_edit() -> None:
+    def blind(value: Tensor, _) -> Tensor:
+        value[:, 2] = -INF
+        return value
+
+    module, x = attention(), text()
+    with capture(edits={"masked": blind}) as trace:
+        module(x, x, sight(Full()))
+    assert trace["weights"][:, 2].eq(0).all()
+    torch.testing.assert_close(trace["weights"][:, 3].sum(-1), torch.ones(2, 6, dtype=torch.float64), **EXACT)
+
+
+def test_a_score_that_is_not_a_number_is_not_hidden() -> None:
+    masked = torch.tensor([[[[float("nan"), 1.0], [-INF, -INF]]]])
+    weights = softmax(masked)
+    assert weights[0, 0, 0].isnan().all()
+    assert weights[0, 0, 1].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_masks_hold_in_every_precision(dtype: torch.dtype) -> None:
+    scores = torch.tensor([[[[-20_000.0, 3.0], [1.0, 1.0]]]], dtype=dtype)
+    visible = torch.tensor([[[True, False], [True, True]]])
+    weights = softmax(hide(scores, visible))
+    assert weights.dtype == dtype
+    assert weights.tolist() == [[[[1.0, 0.0], [0.5, 0.5]]]]
+
+
+def test_half_precision_is_summed_in_single() -> None:
+    """4,096 equal scores: a sum in half precision stalls at 2,048 and gives twice the weight."""
+    assert softmax(torch.zeros(1, 1, 1, 4096, dtype=torch.float16)).unique().tolist() == [2**-12]

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor
+
+from engine.capture import capture
+from engine.config import Learned, NoPositions, NormConfig, TransformerConfig
+from engine.model.build import build, build_empty
+from engine.model.transformer import DecoderOnly, Embedding, EncoderOnly
+from tests.engine.recipes import ASSEMBLIES, bert, config, llama, stack, vaswani
+
+every_assembly = pytest.mark.parametrize("settings", ASSEMBLIES.values(), ids=ASSEMBLIES)
+IDS = torch.tensor([[1, 2, 3, 4, 5]])
+
+
+def run(settings: TransformerConfig, model, ids: Tensor = IDS) -> Tensor:
+    return model(ids, ids) if settings.assembly == "encoder-decoder" else model(ids)
+
+
+@every_assembly
+def test_the_same_seed_gives_the_same_weights_and_draws_from_nobody(settings: TransformerConfig) -> None:
+    before = torch.get_rng_state()
+    one, same, other = build(settings, seed=1), build(settings, seed=1), build(settings, seed=2)
+    assert torch.equal(torch.get_rng_state(), before)
+    weights = [dict(model.named_parameters()) for model in (one, same, other)]
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    matrices = [name for name, weight in weights[0].items() if weight.ndim == 2]
+    assert not any(torch.equal(weights[0][name], weights[2][name]) for name in matrices)
+
+
+@every_assembly
+def test_layers_share_no_weights_and_do_not_start_equal(settings: TransformerConfig) -> None:
+    model = build(settings)
+    for name, module_stack in settings.stacks.items():
+        layers = [
+            dict(layer.named_parameters()) for layer in model.get_submodule(f"{name}.layers").children()
+        ]
+        assert len(layers) == module_stack.n_layers
+        for first, second in zip(layers, layers[1:], strict=False):
+            for part, weight in first.items():
+                assert weight.data_ptr() != second[part].data_ptr()
+                assert weight.ndim < 2 or not torch.equal(weight, second[part])
+
+
+def test_parameters_grow_by_the_same_number_with_each_layer() -> None:
+    counts = [sum(p.numel() for p in build(llama(n_layers=n)).parameters()) for n in (1, 2, 3)]
+    assert counts[2] - counts[1] == counts[1] - counts[0] > 0
+
+
+@every_assembly
+def test_every_parameter_is_set(settings: TransformerConfig) -> None:
+    empty = dict(build_empty(settings).named_parameters())
+    assert all(parameter.is_meta for parameter in empty.values())
+    for name, parameter in build(settings).named_parameters():
+        assert parameter.shape == empty[name].shape
+        assert parameter.isfinite().all()
+        is_norm = name.rsplit(".", 2)[-2] in ("pre", "post", "norm", "embedding_norm")
+        if parameter.ndim == 1:
+            assert parameter.unique().tolist() == [1.0 if is_norm and name.endswith("weight") else 0.0], name
+
+
+def test_matrices_are_xavier_and_scaled_embeddings_have_unit_variance() -> None:
+    model = build(config(d_model=64, vocab_size=5000, decoder=stack(n_heads=4, d_ff=256)))
+    weight = model.get_submodule("decoder.layers.0.feed_forward").W_in.weight.detach()
+    bound = (6 / (64 + 256)) ** 0.5
+    assert float(weight.abs().max()) == pytest.approx(bound, rel=1e-3)
+    assert float(weight.std()) == pytest.approx(bound / 3**0.5, rel=2e-2)
+    assert float(model.embedding(torch.arange(5000)[None]).detach().std()) == pytest.approx(1, rel=1e-2)
+
+
+@every_assembly
+def test_weights_go_into_an_empty_model(settings: TransformerConfig) -> None:
+    model = build(settings).eval()
+    loaded = build_empty(settings).eval()
+    loaded.load_state_dict(model.state_dict(), strict=True, assign=True)
+    assert torch.equal(run(settings, loaded), run(settings, model))
+
+
+def test_norms_by_placement() -> None:
+    pre = dict(build(vaswani()).named_parameters())
+    assert not any(name.endswith("stack.norm.weight") or ".pre." in name for name in pre)
+    model = build(config(encoder=stack(placement="pre"), decoder=stack(placement="pre")))
+    names = dict(model.named_parameters())
+    assert {"encoder.norm.weight", "decoder.norm.weight"} <= names.keys()
+    assert not any(".post." in name for name in names)
+    assert "encoder.norm.weight" not in dict(build(vaswani()).named_parameters())
+
+
+def test_a_post_norm_stack_has_just_normalized() -> None:
+    out = build(bert()).eval()(IDS)
+    torch.testing.assert_close(out.mean(-1), torch.zeros(1, 5), rtol=0, atol=1e-5)
+    torch.testing.assert_close(out.var(-1, unbiased=False), torch.ones(1, 5), rtol=0, atol=1e-4)
+
+
+def test_a_norm_may_be_none() -> None:
+    model = build(config(decoder=stack(norm=NormConfig(kind="none"))))
+    assert not any("residual" in name or "norm" in name for name, _ in model.named_parameters())
+    assert model(IDS).isfinite().all()
+
+
+def test_scaling_stands_before_positions_and_only_there() -> None:
+    """Sixteen ones times sqrt(16) are fours; the sinusoidal waves that follow are not scaled."""
+    model = build(vaswani()).eval()
+    assert isinstance(model.embedding, Embedding)
+    model.embedding.table.weight.data.fill_(1)
+    with capture(["*.embed", "*.position"]) as trace:
+        model(IDS, IDS)
+    for name in ("encoder", "decoder"):
+        assert trace[f"{name}.embed"].unique().tolist() == [4.0]
+        assert (trace[f"{name}.position"] - trace[f"{name}.embed"]).abs().max() <= 1 + 1e-6
+        assert trace[f"{name}.position"][0, 0, :4].tolist() == [
+            4,
+            5,
+            4,
+            5,
+        ]  # sin 0 and cos 0 at the first token
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_tied_weights_are_one_parameter(tied: bool) -> None:
+    settings = config(decoder=stack(), tied_embeddings=tied)
+    model = build(settings).eval()
+    assert isinstance(model, DecoderOnly)
+    assert ("head.weight" in model.state_dict()) != tied
+    with capture("decoder.final_norm") as trace:
+        logits = model(IDS)
+    unembedding = model.embedding.table.weight if tied else model.state_dict()["head.weight"]
+    torch.testing.assert_close(logits, trace["decoder.final_norm"] @ unembedding.T)
+
+
+def test_a_copy_of_a_tied_model_is_tied_to_itself() -> None:
+    model = build(llama()).eval()
+    twin = copy.deepcopy(model)
+    twin.embedding.table.weight.data.zero_()
+    assert twin(IDS).eq(0).all()
+    assert not model(IDS).eq(0).all()
+
+
+def test_embedding_norm_stands_after_positions_and_segments() -> None:
+    model = build(bert()).eval()
+    assert isinstance(model, EncoderOnly)
+    with capture(
+        ["encoder.embed", "encoder.position", "encoder.layers.0.self_attention_residual.resid_pre"]
+    ) as trace:
+        model(IDS)
+    encoder, tokens = model.encoder, model.embedding(IDS)
+    torch.testing.assert_close(trace["encoder.embed"], tokens + encoder.segments.table.weight[0])
+    positions = encoder.positions.table.weight[:5]
+    torch.testing.assert_close(trace["encoder.position"], trace["encoder.embed"] + positions)
+    entry = trace["encoder.layers.0.self_attention_residual.resid_pre"]
+    torch.testing.assert_close(entry, encoder.embedding_norm(trace["encoder.position"]))
+
+
+@every_assembly
+def test_computed_tables_are_not_saved(settings: TransformerConfig) -> None:
+    state = build(settings).state_dict()
+    tables = [name for name in state if "positions" in name]
+    assert bool(tables) == any(isinstance(s.positions, Learned) for s in settings.stacks.values())
+
+
+def test_a_model_may_be_loaded_with_another_length_unless_positions_are_learned() -> None:
+    short, long = (build(llama().model_copy(update={"max_len": n})) for n in (32, 64))
+    long.load_state_dict(short.state_dict())
+    with pytest.raises(RuntimeError, match="positions.table"):
+        build(bert().model_copy(update={"max_len": 32})).load_state_dict(build(bert()).state_dict())
+
+
+@every_assembly
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_a_model_runs_in_any_precision(settings: TransformerConfig, dtype: torch.dtype) -> None:
+    model = build(settings).to(dtype).eval()
+    with capture("*.weights"):
+        out = run(settings, model)
+    assert out.dtype == dtype
+    assert out.isfinite().all()
+
+
+def test_dropout_works_in_training_only() -> None:
+    model = build(llama(dropout=0.5))
+    assert not torch.equal(model(IDS), model(IDS))
+    model.eval()
+    assert torch.equal(model(IDS), model(IDS))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 1.0])
+def test_dropout_at_its_ends(dropout: float) -> None:
+    out = build(llama(dropout=dropout)).train()(IDS)
+    assert out.isfinite().all()
+
+
+def test_the_first_loss_is_that_of_a_guess() -> None:
+    """A fresh model knows nothing, ln(13) = 2.565 nats, and is a little too sure of it."""
+    untied = config(vocab_size=13, d_model=32, decoder=stack(positions=NoPositions()), tied_embeddings=False)
+    model = build(untied)
+    ids = torch.randint(13, (8, 20))
+    loss = torch.nn.functional.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
+    assert 2.4 < loss.item() < 3.6

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from engine.capture import capture, name_taps
+from engine.model.norms import LayerNorm, Residual, RMSNorm
+
+
+def test_layer_norm_takes_the_variance_of_all_there_is() -> None:
+    expected = torch.tensor([-1.069043, -0.534522, 0.0, 1.603565])
+    torch.testing.assert_close(LayerNorm(4, 1e-5)(torch.tensor([1.0, 2, 3, 6])), expected, rtol=0, atol=1e-6)
+
+
+def test_constant_vectors_become_zeros() -> None:
+    assert LayerNorm(4, 1e-12)(torch.full((4,), 7.0)).tolist() == [0, 0, 0, 0]
+
+
+def test_rms_norm_by_its_formula() -> None:
+    x = torch.randn(3, 5, dtype=torch.float64)
+    norm = RMSNorm(5, 1e-3).double()
+    norm.weight.data = torch.arange(1.0, 6.0, dtype=torch.float64)
+    expected = x / (x.pow(2).mean(-1, keepdim=True) + 1e-3).sqrt() * norm.weight
+    torch.testing.assert_close(norm(x), expected, rtol=0, atol=1e-12)
+    oracle = nn.RMSNorm(5, eps=1e-3, dtype=torch.float64)
+    oracle.load_state_dict(norm.state_dict())
+    torch.testing.assert_close(norm(x), oracle(x), rtol=0, atol=1e-12)
+
+
+def test_rms_norm_squares_in_single_precision() -> None:
+    norm = RMSNorm(8, 1e-5).half()
+    assert norm(torch.full((8,), 300.0, dtype=torch.float16)).tolist() == [1.0] * 8
+    assert norm(torch.zeros(8, dtype=torch.float16)).tolist() == [0.0] * 8
+    norm.weight.data.fill_(2)
+    assert norm(torch.full((8,), 300.0, dtype=torch.float16)).tolist() == [2.0] * 8
+
+
+X = torch.tensor([[[1.0, 2.0, 3.0]]])
+
+
+@pytest.mark.parametrize("slot", ["pre", "post"])
+def test_the_slots_of_a_residual(slot: str) -> None:
+    norm = LayerNorm(3, 1e-5)
+    residual = Residual(pre=norm if slot == "pre" else None, post=norm if slot == "post" else None)
+    name_taps(residual)
+    with capture() as trace:
+        out = residual(X, lambda x: 2 * x)
+    expected = X + 2 * norm(X) if slot == "pre" else norm(X + 2 * X)
+    torch.testing.assert_close(out, expected)
+    assert list(trace) == ["resid_pre", "normed", "branch", "resid_post"]
+    assert torch.equal(trace["normed"], norm(X) if slot == "pre" else X)
+    assert torch.equal(trace["branch"], 2 * trace["normed"])
+
+
+def test_an_empty_residual_only_adds() -> None:
+    assert Residual()(X, lambda x: x).tolist() == (2 * X).tolist()
