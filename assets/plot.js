@@ -107,6 +107,19 @@ function tracesAt(figure, name) {
   return traces;
 }
 
+/**
+ * The frames, with every heat map taking part unchanged. Plotly removes from the sheet each kind of trace that has no
+ * part in a transition, and lets only kinds that it calls animatable take part.
+ */
+function withHeatMaps(figure) {
+  const maps = figure.data.flatMap((trace, index) => (trace.type === "heatmap" ? [index] : []));
+  return (figure.frames || []).map((frame) => ({
+    ...frame,
+    traces: [...frame.traces, ...maps],
+    data: [...frame.data, ...maps.map(() => ({}))],
+  }));
+}
+
 const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Whether a key belongs to what has the focus: a text field, or a control that uses arrows itself. */
@@ -169,9 +182,10 @@ class Plot {
     await Plotly.react(this.canvas, {
       data: tracesAt(figure, this.steps[this.step]?.name),
       layout: { ...figure.layout, sliders: undefined, updatemenus: undefined },
-      frames: figure.frames,
+      frames: withHeatMaps(figure),
       config: { displayModeBar: false, responsive: false, doubleClick: false },
     });
+    for (const trace of this.canvas._fullData) trace._module.animatable = true; // see withHeatMaps
     this.fit();
     this.root.classList.add("ap-ready");
     this.root.dataset.stamp = data.stamp;
@@ -453,22 +467,19 @@ class Plot {
     const { layout } = this.data.figure;
     const step = this.steps[this.step];
     const size = layout.meta?.format === "talk" ? 24 : 13;
-    const room = step ? size * 5 : 0;
-    const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+    const margin = { l: 20, r: 20, t: 16, b: step ? size * 5 : 16 };
+    const width = layout.width + margin.l + margin.r;
+    const height = layout.height + margin.t + margin.b;
+    const said = step && [`<b>${escaped(step.title)}</b>  ${escaped(step.sentence)}`, escaped(step.equation.map(([part]) => part).join(""))];
     const caption = step && {
-      text: `<b>${escaped(step.title)}</b>  ${escaped(step.sentence)}<br>${escaped(step.equation.map(([text]) => text).join(""))}<br>${escaped(this.data.label)}`,
-      xref: "paper", yref: "paper", x: 0.01, y: 0, xanchor: "left", yanchor: "top", yshift: -size * 0.6, align: "left",
+      text: [...said, escaped(this.data.label)].join("<br>"),
+      xref: "paper", yref: "paper", x: 0, y: 0, xanchor: "left", yanchor: "top", yshift: -size * 0.6, align: "left",
       showarrow: false, font: { size, color: this.data.palette.ink },
     };
+    const annotations = [...(layout.annotations || []), ...(caption ? [caption] : [])];
     const url = await window.Plotly.toImage(
-      {
-        data: tracesAt(this.data.figure, step?.name),
-        layout: {
-          ...layout, height: layout.height + room, margin: { ...layout.margin, b: (layout.margin?.b || 0) + room },
-          annotations: [...(layout.annotations || []), ...(caption ? [caption] : [])],
-        },
-      },
-      { format: "svg", width: layout.width, height: layout.height + room },
+      { data: tracesAt(this.data.figure, step?.name), layout: { ...layout, width, height, margin, annotations } },
+      { format: "svg", width, height },
     );
     const text = decodeURIComponent(url.slice(url.indexOf(",") + 1));
     return text.replace(/(<svg[^>]*>)/, "$1<style>path.point{stroke-linejoin:round}</style>");
