@@ -1,4 +1,4 @@
-// The two switches that need no server: light or dark, and "copy the link". Also the key that opens the text field.
+// What the header does without the server: light or dark, copying the link, and the key that opens the text field.
 //
 // Streamlit can be switched between its two themes only from its own menu, which this app does not show. What the menu
 // calls is a function in React's tree; it is looked up there and called, so the page stays as it is. Should another
@@ -42,17 +42,36 @@ function isTyping(element) {
   return element?.matches?.("input:not([type=range]):not([type=checkbox]):not([type=radio]), textarea, select, [contenteditable]")
 }
 
-// "/" brings the page's text field to the front, large in talk mode (style.css); Enter and Escape put it back.
-function openField(event) {
+// "/" brings the page's text field to the front, large in talk mode (style.css). Enter takes what was typed, Escape what
+// was there before; both give the keyboard back to the figure.
+function onKey(event) {
   const field = document.querySelector(".st-key-atlas-text input")
-  if (event.key === "Enter" || event.key === "Escape") document.body.classList.remove("atlas-typing")
-  const plain = !event.ctrlKey && !event.metaKey && !event.altKey
-  if (!field || event.code !== "Slash" || event.shiftKey || !plain || isTyping(document.activeElement)) return
+  if (!field) return
+  if (document.activeElement === field) {
+    if (event.key === "Escape") put(field, field.dataset.before ?? field.value)
+    if (event.key === "Enter" || event.key === "Escape") setTimeout(() => field.blur())
+    return
+  }
+  const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey
+  if (event.code !== "Slash" || !plain || isTyping(document.activeElement)) return
   event.preventDefault()
+  field.dataset.before = field.value
   document.body.classList.add("atlas-typing")
   field.focus()
   field.select()
   field.addEventListener("blur", () => document.body.classList.remove("atlas-typing"), { once: true })
+}
+
+// React listens to its own setter; the element's is asked for the value, the event tells React.
+function put(field, value) {
+  Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(field, value)
+  field.dispatchEvent(new Event("input", { bubbles: true }))
+}
+
+// Streamlit's link to the default page is "?…", which in a new tab would open the page it stands on.
+function mend(event) {
+  const link = event.target.closest?.('.stPageLink a[href^="?"]')
+  link?.setAttribute("href", `./${link.getAttribute("href")}`)
 }
 
 function build(parent) {
@@ -68,7 +87,7 @@ function build(parent) {
 
 const built = new WeakMap()
 
-export default function ({ parentElement, data }) {
+export default function ({ parentElement, data, setTriggerValue }) {
   if (!built.has(parentElement)) built.set(parentElement, build(parentElement))
   const { themeButton, linkButton, told } = built.get(parentElement)
   const label = () => {
@@ -77,14 +96,21 @@ export default function ({ parentElement, data }) {
   label()
   linkButton.textContent = data.link
   themeButton.onclick = () => {
-    show(shown() === "dark" ? "light" : "dark", data.paths)
+    const wanted = shown() === "dark" ? "light" : "dark"
+    show(wanted, data.paths)
     requestAnimationFrame(label)
+    // The page itself has changed; its figures are drawn for one theme and follow with a run.
+    setTimeout(() => setTriggerValue("theme", wanted), 50)
   }
   linkButton.onclick = async () => {
     await copy(location.href)
     told.textContent = data.copied
     setTimeout(() => (told.textContent = ""), 2000)
   }
-  document.addEventListener("keydown", openField)
-  return () => document.removeEventListener("keydown", openField)
+  document.addEventListener("keydown", onKey)
+  document.addEventListener("pointerover", mend)
+  return () => {
+    document.removeEventListener("keydown", onKey)
+    document.removeEventListener("pointerover", mend)
+  }
 }

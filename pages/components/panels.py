@@ -11,6 +11,7 @@ import re
 import textwrap
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,10 +81,10 @@ def table(frame: pd.DataFrame, name: str, caption: str, rows: int = 50) -> None:
     csv_button(lambda: frame, name)
 
 
-def csv_button(build: Callable[[], pd.DataFrame], name: str) -> None:
+def csv_button(build: Callable[[], pd.DataFrame], name: str, label: str | None = None) -> None:
     """A button that makes the table when it is pressed, and downloads it."""
     st.download_button(
-        _("Download CSV"), lambda: build().to_csv(index=False).encode("utf-8-sig"), file_name=f"{name}.csv",
+        label or _("Download CSV"), lambda: build().to_csv(index=False).encode("utf-8-sig"), file_name=f"{name}.csv",
         mime="text/csv", key=f"atlas-csv-{name}", type="tertiary", on_click="ignore",
     )  # fmt: skip
 
@@ -119,11 +120,15 @@ def source(thing: Any, label: str) -> None:
     """The source of a function or class as it is in the file. Each line that calls a tap, `self.scores(`,
     carries the tap's name in `data-tap`, so that the plot component can light the line of the beat on screen.
     """
-    lines = textwrap.dedent(inspect.getsource(thing)).splitlines()
-    shown = "".join(_source_line(line, marked) for line, marked in zip(lines, _marked(lines), strict=True))
     st.html(
-        f"<pre class='atlas-source' tabindex='0' role='region' aria-label='{escape(label)}'>{shown}</pre>"
+        f"<pre class='atlas-source' tabindex='0' role='region' aria-label='{escape(label)}'>{_source(thing)}</pre>"
     )
+
+
+@lru_cache(maxsize=32)
+def _source(thing: Any) -> str:
+    lines = textwrap.dedent(inspect.getsource(thing)).splitlines()
+    return "".join(_source_line(line, marked) for line, marked in zip(lines, _marked(lines), strict=True))
 
 
 def _source_line(line: str, marked: str) -> str:

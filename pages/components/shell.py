@@ -89,7 +89,12 @@ def frame(screen: str, title: str, subtitle: str = "", beats: bool = False) -> I
         _language_switch()
         _talk_switch()
         words = {"dark": _("Dark"), "light": _("Light"), "link": _("Copy link"), "copied": _("Copied")}
-        _switches(key="atlas-switches", data=words | {"paths": navigation.urls()}, width="content")
+        _switches(
+            key="atlas-switches",
+            data=words | {"paths": navigation.urls()},
+            width="content",
+            on_theme_change=_ignore,
+        )
     notes = st.container(key="atlas-notes")
     with boundary():
         yield page
@@ -98,6 +103,10 @@ def frame(screen: str, title: str, subtitle: str = "", beats: bool = False) -> I
     params = state.write(state.view())
     place = {"path": navigation.url(screen), "params": params, "beats": beats, "lang": language()}
     _address(key="atlas-address", data=place, height=1)
+
+
+def _ignore() -> None:
+    """The run that a trigger causes is all that is wanted."""
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from pages.components.language import LANGUAGES, LOCALES, translations
 
 ROOT = Path(__file__).parents[2]
 MARKS = {"_": None, "N_": None}
-ERRORS = {"AtlasError": None, "Cancelled": None}
+ERRORS = {"AtlasError": None, "Cancelled": None, "Check": None}
 
 
 def extracted(folder: str, keywords: dict[str, None]) -> set[str]:
