@@ -64,14 +64,17 @@ def by_group(examples: Sequence[Example], written: Sequence[str]) -> dict[str, f
 
 def alignment(
     model: EncoderDecoder, tokenizer: CharacterTokenizer, examples: Sequence[Example]
-) -> list[dict[str, Any]]:
-    """For each decoder layer, each head's share of scored target characters, 0 to 1, whose heaviest source
-    position is a true one, and the same for the mean of the heads. The true target is given token by token.
+) -> dict[str, Any]:
+    """Where cross-attention looks, the true target given token by token.
+
+    layers: each head's share, 0 to 1, of scored target characters whose heaviest source position is a true one,
+    and the same for the mean of a layer's heads. best: the head with the largest share, chosen on these very
+    examples, so its share flatters a little.
     """
     batch = collate(examples, tokenizer)
     with evaluating(model), capture("decoder.layers.*.cross_attention.weights") as trace:
         model(batch.source_ids, batch.target_ids[:, :-1], batch.source_lengths)
-    return [
+    layers = [
         {
             "layer": layer,
             "heads": [share(weights[:, head], examples) for head in range(weights.shape[1])],
@@ -79,6 +82,9 @@ def alignment(
         }
         for layer, weights in enumerate(trace.values())
     ]
+    heads = [(right, one["layer"], head) for one in layers for head, right in enumerate(one["heads"])]
+    right, layer, head = max(heads)
+    return {"layers": layers, "best": {"layer": layer, "head": head, "share": right}, "count": len(examples)}
 
 
 def share(weights: Tensor, examples: Sequence[Example]) -> float:

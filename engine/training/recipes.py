@@ -27,7 +27,7 @@ def reader_and_writer(task: Task) -> TransformerConfig:
     )
 
 
-RECIPES = {"dates": Recipe(reader_and_writer, TrainingSettings(steps=6000, seed=0))}
+RECIPES = {"dates": Recipe(reader_and_writer, TrainingSettings(steps=5000, seed=0))}
 
 
 def recipe_for(task: str) -> Recipe:

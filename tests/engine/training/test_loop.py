@@ -98,10 +98,15 @@ def test_copying_is_learned_and_written_without_help(learned: Training) -> None:
 
 def test_a_solved_task_looks_where_its_answer_stands(learned: Training) -> None:
     examples = learned.task.suites(200)["held_out"]
-    layers = alignment(learned.model, learned.task.tokenizer, examples)
-    assert [layer["layer"] for layer in layers] == [0]
-    assert len(layers[0]["heads"]) == 2
-    assert max(*layers[0]["heads"], layers[0]["mean"]) >= 0.9
+    found = alignment(learned.model, learned.task.tokenizer, examples)
+    (layer,) = found["layers"]
+    assert (layer["layer"], len(layer["heads"]), found["count"]) == (0, 2, 200)
+    assert found["best"] == {
+        "layer": 0,
+        "head": layer["heads"].index(max(layer["heads"])),
+        "share": max(layer["heads"]),
+    }
+    assert max(found["best"]["share"], layer["mean"]) >= 0.9
 
 
 def test_a_text_is_written_the_same_alone_and_beside_longer_ones(learned: Training) -> None:
