@@ -62,7 +62,7 @@ def _verification(known: library.Known) -> None:
     """A button, because it takes seconds on a large model; then the table, for every session from then on."""
     panels.paragraph(_("Runs the model on a sentence and checks what must hold for every Transformer."))
     asked = f"atlas-verified-{known.name}"
-    if st.button(_("Verify"), key=f"atlas-verify-{known.name}", type="primary"):
+    if st.button(_("Verify"), key=f"atlas-verify-{known.name}"):
         st.session_state[asked] = True
     if st.session_state.get(asked):
         with st.spinner(_("Verifying {title} …").format(title=known.title)):
@@ -73,7 +73,12 @@ def _verification(known: library.Known) -> None:
 def verdicts(checks: list[Check]) -> pd.DataFrame:
     """check, worst difference, bound, verdict: one row a check."""
     rows = [
-        (_(check.name), f"{check.worst:.1e}", f"{check.bound:.1e}", _("holds") if check.ok else _("fails"))
+        (_(check.name), size(check.worst), size(check.bound), _("holds") if check.ok else _("fails"))
         for check in checks
     ]
     return pd.DataFrame(rows, columns=[_("check"), _("worst difference"), _("bound"), _("verdict")])
+
+
+def size(deviation: float) -> str:
+    """A deviation with two digits; what is exactly nothing says so."""
+    return f"{deviation:.1e}" if deviation else "0"

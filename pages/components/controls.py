@@ -10,6 +10,7 @@ carry their number.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
@@ -121,7 +122,7 @@ def kind(kinds: Sequence[str], default: str | None = None) -> str:
     """Pick which attention is shown, of the kinds this model has."""
     asked = state.view().kind
     shown = asked if asked and asked in kinds else default or kinds[0]
-    if asked and asked != shown:
+    if asked and asked != shown and state.linked("kind"):
         state.note("kind", NO_KIND, value=_(KINDS[asked]), shown=_(KINDS[shown]))
     if asked != shown:
         state.settle(kind=shown)
@@ -139,15 +140,20 @@ def kind(kinds: Sequence[str], default: str | None = None) -> str:
 def layer(count: int, default: int = 0) -> int:
     """Pick one of `count` layers."""
     shown = state.fit("layer", count, default)
-    _select("layer", _("layer"), range(count), shown, str, lambda index: state.update(layer=index, key=None), width=112)
+    _select("layer", _("layer"), range(count), shown, str, partial(_moved, "layer"), width=112)
     return shown
 
 
 def head(count: int, default: int = 0) -> int:
     """Pick one of `count` heads."""
     shown = state.fit("head", count, default)
-    _select("head", _("head"), range(count), shown, str, lambda index: state.update(head=index, key=None), width=112)
+    _select("head", _("head"), range(count), shown, str, partial(_moved, "head"), width=112)
     return shown
+
+
+def _moved(parameter: str, index: int) -> None:
+    """Another layer, head or query: the key in focus is again the one it reads most."""
+    state.update(**{"key": None, parameter: index})
 
 
 def token(parameter: str, labels: Sequence[str], default: int = 0) -> int:
@@ -158,7 +164,7 @@ def token(parameter: str, labels: Sequence[str], default: int = 0) -> int:
     words = {"query": _("query"), "key": _("key")}
     _select(
         parameter, words[parameter], range(len(labels)), shown, lambda index: numbered(index, labels[index]),
-        lambda index: state.update(**{"key": None, parameter: index}), width=168,
+        partial(_moved, parameter), width=168,
     )  # fmt: skip
     return shown
 

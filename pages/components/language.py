@@ -37,7 +37,8 @@ def _(message: str) -> str:
 def sentence(error: AtlasError) -> str:
     """What an error of the engine says, in the session's language, as a sentence that stands by itself."""
     said = _(error.template).format(**error.values)
-    ended = said if said.endswith((".", "。", "?", "!")) else f"{said}."
+    stop = "。" if language() == "zh" else "."
+    ended = said if said.endswith((".", "。", "?", "!")) else said + stop
     return ended[:1].upper() + ended[1:]
 
 

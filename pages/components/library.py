@@ -9,6 +9,7 @@ folder.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -76,7 +77,7 @@ def open_path(text: str) -> Known:
     """Remember a GGUF file or a folder of the visitor's disk under a name. Raises AtlasError when it is
     neither.
     """
-    path = sources.locate(Path(text.strip().strip("'\"")).expanduser().resolve())
+    path = sources.locate(Path(os.path.expanduser(text.strip().strip("'\""))).resolve())
     taken = {known.name for known in present() if known.target != str(path)}
     stem = path.stem if path.suffix == ".gguf" else path.name
     name = next(name for name in _numbered(stem or "model") if name not in taken and name not in CATALOGUE)

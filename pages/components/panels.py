@@ -84,8 +84,8 @@ def table(frame: pd.DataFrame, name: str, caption: str, rows: int = 50) -> None:
 def csv_button(build: Callable[[], pd.DataFrame], name: str, label: str | None = None) -> None:
     """A button that makes the table when it is pressed, and downloads it."""
     st.download_button(
-        label or _("Download CSV"), lambda: build().to_csv(index=False).encode("utf-8-sig"), file_name=f"{name}.csv",
-        mime="text/csv", key=f"atlas-csv-{name}", type="tertiary", on_click="ignore",
+        label or _("Download CSV"), lambda: build().to_csv(index=False).encode("utf-8-sig"),
+        file_name=f"{name}.csv", mime="text/csv", key=f"atlas-csv-{name}", type="tertiary", on_click="ignore",
     )  # fmt: skip
 
 
@@ -120,9 +120,8 @@ def source(thing: Any, label: str) -> None:
     """The source of a function or class as it is in the file. Each line that calls a tap, `self.scores(`,
     carries the tap's name in `data-tap`, so that the plot component can light the line of the beat on screen.
     """
-    st.html(
-        f"<pre class='atlas-source' tabindex='0' role='region' aria-label='{escape(label)}'>{_source(thing)}</pre>"
-    )
+    called = f"tabindex='0' role='region' aria-label='{escape(label)}'"
+    st.html(f"<pre class='atlas-source' {called}>{_source(thing)}</pre>")
 
 
 @lru_cache(maxsize=32)

@@ -134,8 +134,8 @@ def _traces() -> Bounded[Any]:
 
 @lru_cache(maxsize=1)
 def serve_assets() -> None:
-    """Put what the browser fetches where Streamlit serves it: the installed plotly package's plotly.js, and the plot
-    component with its styles, which exported pages carry along. Once a process.
+    """Put what the browser fetches where Streamlit serves it: the installed plotly package's plotly.js, and
+    the plot component with its styles, which exported pages carry along. Once a process.
     """
     package = find_spec("plotly")
     if package is None or package.origin is None:

@@ -162,7 +162,7 @@ def _progress(name: str) -> None:
 
 def _open() -> None:
     """Put what stands at the typed path on the list, if it can be opened at all."""
-    typed = st.session_state["atlas-path"] or ""
+    typed = state.printable(st.session_state["atlas-path"] or "")
     st.session_state[_PROBLEM] = None
     if not typed.strip():
         return

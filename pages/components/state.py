@@ -187,11 +187,16 @@ def fit(parameter: str, size: int, default: int = 0) -> int:
     """
     asked = getattr(view(), parameter)
     shown = min(default if asked is None else asked, size - 1)
-    if asked is not None and asked != shown and parameter in st.session_state.get(_LINKED, ()):
+    if asked is not None and asked != shown and linked(parameter):
         note(parameter, CLAMPED, value=asked, shown=shown)
     if asked != shown:
         settle(**{parameter: shown})
     return shown
+
+
+def linked(parameter: str) -> bool:
+    """Whether the view's `parameter` is still what the link asked for."""
+    return parameter in st.session_state.get(_LINKED, ())
 
 
 def note(parameter: str, template: str, **values: object) -> None:

@@ -87,7 +87,8 @@ def test_the_browser_gets_the_installed_plotly(tmp_path: Path, monkeypatch: pyte
     for content in (None, b"another version"):
         if content is not None:
             (tmp_path / "static" / "plotly.min.js").write_bytes(content)
-        resources.serve_plotly.cache_clear()
-        resources.serve_plotly()
+        resources.serve_assets.cache_clear()
+        resources.serve_assets()
         assert (tmp_path / "static" / "plotly.min.js").read_bytes() == installed.read_bytes()
-        assert [path.name for path in (tmp_path / "static").iterdir()] == ["plotly.min.js"]
+        served = sorted(path.name for path in (tmp_path / "static").iterdir())
+        assert served == ["plot.css", "plot.js", "plotly.min.js"], "and no half-written file"
