@@ -1,7 +1,8 @@
 """Real models from a terminal: `python -m engine.pretrained list | get NAME | verify NAME | remove NAME`.
 
 Exit status: 0 when it worked, 1 with one sentence on stderr when it did not, 2 for a wrong command line,
-130 when it was stopped from the keyboard."""
+130 when it was stopped from the keyboard.
+"""
 
 from __future__ import annotations
 

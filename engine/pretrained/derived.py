@@ -1,9 +1,9 @@
-"""The fast second load: what a GGUF file was turned into, kept as float32 safetensors that are mapped, not
-read.
+"""The fast second load: what a GGUF file was turned into, as float32 that is mapped instead of read.
 
 One folder per source file under ATLAS_HOME/derived, named by the file's size, time of change and content,
 holding config.json, tokenizer.json, meta.json and model.safetensors. It is only a copy: deleting it costs
-one slow load."""
+one slow load.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +23,10 @@ _KEPT = 4  # copies; the one unused for longest goes first
 
 
 def folder_of(source: Path) -> Path:
-    """Where the copy of `source` is or would be. Only the first and last MiB are hashed: a whole file takes
-    longer to hash than to load."""
+    """Where the copy of `source` is or would be.
+
+    Only the first and last MiB are hashed: a whole file takes longer to hash than to load.
+    """
     about = source.stat()
     digest = hashlib.sha256(f"{FORMAT} {about.st_size} {about.st_mtime_ns}".encode())
     with source.open("rb") as file:
@@ -44,8 +46,10 @@ def find(source: Path) -> Path | None:
 
 
 def store(source: Path, texts: Mapping[str, str], write_weights: Callable[[Path], None]) -> Path | None:
-    """Writes a copy: `texts` by file name, then `write_weights(path)`. None when the disk has no room for
-    it, which is no error: the model in memory is as good, only its next load is slow."""
+    """Writes a copy: `texts` by file name, then `write_weights(path)`.
+
+    None when the disk has no room for it, which is no error: only the next load is slow.
+    """
     folder = folder_of(source)
     staging = folder.with_name(f".{folder.name}-{uuid4().hex}.part")
     try:

@@ -46,7 +46,8 @@ class Download:
     """One fetch of one catalogue model; `progress`, `error`, `cancel()` may be used from any thread.
 
     `run()` works in the calling thread and raises; `start()` works in a thread of its own and keeps the
-    error."""
+    error.
+    """
 
     def __init__(self, name: str) -> None:
         self.entry = catalogue.entry(name)
@@ -56,24 +57,22 @@ class Download:
         self._staging = self.target.with_name(f".{name}.part")
         self._pip = PipDownload(self.entry, self._staging)
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._over = (
+            threading.Event()
+        )  # not Thread.join: one that Ctrl-C breaks off takes the thread for ended
 
     @property
     def running(self) -> bool:
         return self.progress.phase in ("waiting", "fetching", "unpacking")
 
     def start(self) -> Download:
-        self._thread = threading.Thread(
-            target=self._run_quietly, name=f"fetch {self.entry.name}", daemon=True
-        )
-        self._thread.start()
+        threading.Thread(target=self._run_quietly, name=f"fetch {self.entry.name}", daemon=True).start()
         atexit.register(self._end_with_the_process)
         return self
 
     def wait(self, seconds: int | float | None = None) -> None:
-        """Until the thread of `start()` has ended, or that many seconds."""
-        if self._thread is not None:
-            self._thread.join(seconds)
+        """Until the work of `start()` is over and cleared up, or that many seconds."""
+        self._over.wait(seconds)
 
     def cancel(self) -> None:
         """Ends the child; the thread at work removes the staging folder. Harmless once it is over."""
@@ -126,6 +125,7 @@ class Download:
             )
         finally:
             atexit.unregister(self._end_with_the_process)
+            self._over.set()
 
     def _end_with_the_process(self) -> None:
         self.cancel()

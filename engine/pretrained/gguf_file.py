@@ -1,7 +1,8 @@
 """A GGUF file: its metadata, and its tensors as float32, read and dequantised with the `gguf` library.
 
 The library reports a damaged file by whatever breaks first inside it, so every way to fail becomes one
-sentence here."""
+sentence here.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +23,11 @@ _BROKEN = (ValueError, IndexError, KeyError, TypeError, OverflowError, UnicodeDe
 
 
 class _Reader(gguf.GGUFReader):
-    """The library's reader with two changes: it slices a plain array, since slicing a memmap 250,000 times
-    takes three times as long, and it stops where the file ends, since it would go on with empty slices to
-    whatever count it read."""
+    """The library's reader with two changes.
+
+    It slices a plain array: slicing a memmap 250,000 times takes three times as long. And it stops where the
+    file ends: the library would go on with empty slices up to whatever count it has read.
+    """
 
     @property
     def data(self) -> np.ndarray:
@@ -42,12 +45,12 @@ class _Reader(gguf.GGUFReader):
 
 
 class GgufFile:
-    """An open GGUF file: `metadata[key]` reads one value, `tensors` are known by name and shape until they
-    are read."""
+    """An open GGUF file: `get(key)` reads its metadata, `shapes` and `tensor(name)` its tensors."""
 
     def __init__(self, path: Path) -> None:
         """Raises AtlasError for what is not a GGUF file, is cut short, or holds no tensors or unknown
-        types."""
+        types.
+        """
         self.path = path
         _check_header(path)
         with _one_sentence(path):
@@ -62,7 +65,8 @@ class GgufFile:
 
     def get(self, key: str, default: Any = None) -> Any:
         """A metadata value as Python's own type (a string, a number, a list), `default` when the key is
-        absent."""
+        absent.
+        """
         field = self._reader.get_field(key)
         if field is None:
             return default

@@ -1,5 +1,4 @@
-"""Reading a Hugging Face config.json: what must be there, and what is refused by name rather than computed
-wrongly."""
+"""Reading a config.json: what must be there, and what is refused rather than computed wrongly."""
 
 from __future__ import annotations
 
@@ -22,8 +21,7 @@ _ACTIVATIONS: dict[str, Activation] = {
 
 
 def require(config: dict[str, Any], *keys: str) -> list[int]:
-    """The values of `keys`, all positive whole numbers; raises AtlasError listing those that are absent or
-    are not."""
+    """The values of `keys`; raises AtlasError listing those that are not positive whole numbers."""
     missing = [key for key in keys if not isinstance(config.get(key), int) or config[key] <= 0]
     if missing:
         raise AtlasError(
@@ -46,8 +44,10 @@ def activation(name: str) -> Activation:
 
 
 def rope_base(config: dict[str, Any]) -> float:
-    """The base of the rotary angles. Raises AtlasError for every kind of scaling: none is built yet, and a
-    model that was trained with one would look at the wrong places without it."""
+    """The base of the rotary angles.
+
+    Raises AtlasError for every kind of scaling: a model trained with one looks at the wrong places without.
+    """
     rope = {**(config.get("rope_scaling") or {}), **(config.get("rope_parameters") or {})}
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind not in ("default", "none"):

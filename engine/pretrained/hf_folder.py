@@ -1,5 +1,4 @@
-"""A folder in the Hugging Face layout: config.json, safetensors (one file, or shards with an index),
-tokenizer.json."""
+"""A folder in the Hugging Face layout: config.json, tokenizer.json, safetensors in one file or shards."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ class HfFolder:
 
     @property
     def model_type(self) -> str:
-        """The family by its own name; a quantised one is another, since its tensors are not its weights."""
+        """The family by its own name; a quantised one is another: its tensors are not its weights."""
         name = str(self.config.get("model_type", "(none given)"))
         quantised = self.config.get("quantization_config")
         return f"{name} quantised by {quantised.get('quant_method', '?')}" if quantised else name
@@ -48,7 +47,8 @@ class HfFolder:
     @property
     def special_ids(self) -> dict[str, Any]:
         """The ids of the tokens that begin a text, end it and fill it up, each None where config.json names
-        none."""
+        none.
+        """
         ids = {short: self.config.get(f"{short}_token_id") for short in ("bos", "eos", "pad")}
         if isinstance(ids["eos"], list):  # a chat model may end in several ways; the first is the usual one
             ids["eos"] = next(iter(ids["eos"]), None)
@@ -66,7 +66,8 @@ class HfFolder:
 
     def tensor(self, name: str) -> Tensor:
         """One tensor as float32, in memory of its own: the file is mapped, and whoever owns it may write it
-        anew."""
+        anew.
+        """
         return self._files[name].get_tensor(name).to(torch.float32, copy=True)
 
     def _type(self, name: str) -> str:

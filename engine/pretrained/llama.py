@@ -1,9 +1,8 @@
-"""The LLaMA family (Touvron et al. 2023): a Pre-Norm decoder with RMSNorm, rotary positions and a gated
-SiLU layer."""
+"""The LLaMA family (Touvron et al. 2023): a Pre-Norm decoder, RMSNorm, rotary positions, gated SiLU."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -57,7 +56,7 @@ def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
         n_layers=n_layers,
         n_heads=n_heads,
         n_kv_heads=config.get("num_key_value_heads") or n_heads,
-        d_k=config.get("head_dim"),
+        d_k=cast("int", config.get("head_dim")),  # None stands for d_model / n_heads
         d_ff=d_ff,
         positions=Rope(base=rope_base(config)),
         norm=NormConfig(kind="rmsnorm", eps=config.get("rms_norm_eps", 1e-6)),
@@ -80,8 +79,7 @@ def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
 
 
 def drop(config: TransformerConfig) -> tuple[str, ...]:
-    """What a file may hold and this model does not need; a tied one has its output matrix in the
-    embeddings."""
+    """What a file may hold that is not needed; a tied model has its output matrix in the embeddings."""
     return (*DROP, r"lm_head\.weight") if config.tied_embeddings else DROP
 
 

@@ -1,5 +1,4 @@
-"""From a file or a folder to a model: family by name, settings, a complete plan of names and shapes, then
-the weights.
+"""From a file or a folder to a model: its family, its settings, a plan of all names and shapes, the weights.
 
     locate ── GGUF ── derived copy? ── yes ─────────────────────────────────────────┐
        │        └──── no ── metadata ──┐                                            │
@@ -7,17 +6,18 @@ the weights.
 
 Nothing large is read before everything that can be refused has been checked. No random weights are made to
 be thrown away: the modules are built without memory and take the tensors that were read, mapped from disk
-where they can be."""
+where they can be.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -50,7 +50,8 @@ def load(name_or_path: str | Path) -> Loaded:
     """Opens a catalogue model, a GGUF file or a folder in the Hugging Face layout, in float32, ready to run.
 
     Raises AtlasError, one sentence, for whatever is missing, damaged, too large or of a family that is not
-    built."""
+    built.
+    """
     path = sources.locate(name_or_path)
     loaded = _from_folder(path) if path.is_dir() else _from_gguf(path)
     loaded.meta.update(_titles(str(name_or_path), path))
@@ -73,11 +74,10 @@ def _from_gguf(path: Path) -> Loaded:
         room.need_memory((copy / "model.safetensors").stat().st_size, str(path))
         try:
             return _from_derived(copy)
-        except (OSError, ValueError, KeyError, SafetensorError, RuntimeError):
-            derived.remove(path)  # damaged, or of an older version of this program: made again below
-    from engine.pretrained.gguf_file import (
-        GgufFile,
-    )  # a quarter of a second that the second load does not need
+        except Exception:  # damaged in whatever way, or of an older version of this program: made again
+            derived.remove(path)
+    # only now: the gguf library takes a quarter of a second to import, and a second load does not need it
+    from engine.pretrained.gguf_file import GgufFile
 
     file = GgufFile(path)
     family = _family(file.architecture, path)
@@ -124,10 +124,8 @@ def _plan(
                 "{path}: {tensor} has the shape {found} where the configuration calls for {expected}.",
                 path=str(path), tensor=theirs, found=_by(shapes[theirs]), expected=_by(needed[ours]),
             )  # fmt: skip
-    sizes = [BYTES * _count(shape) for shape in needed.values()]
-    room.need_memory(
-        sum(sizes) + 2 * max(sizes), str(path)
-    )  # the largest tensor passes through two more copies
+    sizes = [BYTES * math.prod(shape) for shape in needed.values()]
+    room.need_memory(sum(sizes) + 2 * max(sizes), str(path))  # the largest is copied twice on its way
     return plan
 
 
@@ -160,7 +158,7 @@ def _assemble(
 ) -> Loaded:
     model = build_empty(config)
     model.load_state_dict(state, strict=True, assign=True)
-    model.eval().requires_grad_(False)
+    model.eval()
     specials = {key: meta[key] for key in ("bos_id", "eos_id", "pad_id")}
     meta = {**meta, "parameters": sum(value.numel() for value in state.values())}
     return Loaded(config, model, PretrainedTokenizer(tokenizer, **specials), meta)
@@ -170,19 +168,8 @@ def _titles(asked: str, path: Path) -> dict[str, str | None]:
     if asked in CATALOGUE:
         entry = CATALOGUE[asked]
         return {"name": entry.name, "title": entry.title, "licence": entry.licence, "source": str(path)}
-    return {
-        "name": asked,
-        "title": path.stem if path.is_file() else path.name,
-        "licence": None,
-        "source": str(path),
-    }
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count
+    title = path.stem if path.is_file() else path.name
+    return {"name": asked, "title": title, "licence": None, "source": str(path)}
 
 
 def _by(shape: tuple[int, ...]) -> str:

@@ -1,5 +1,4 @@
-"""From a checkpoint's names to this project's: wrapper prefixes off, an ordered table, a drop list, nothing
-left over."""
+"""From a checkpoint's names to ours: prefixes off, an ordered table, a drop list, nothing left over."""
 
 from __future__ import annotations
 
@@ -15,8 +14,7 @@ _SHOWN = 4
 
 
 def strip(key: str, prefixes: Sequence[str]) -> str:
-    """Takes prefixes off the start of a key until none is left; the same letters further in are part of its
-    name."""
+    """Takes prefixes off the start of a key; the same letters further in are part of its name."""
     while found := next((prefix for prefix in (*WRAPPERS, *prefixes) if key.startswith(prefix)), None):
         key = key[len(found) :]
     return key
@@ -35,7 +33,8 @@ def plan(
 
     Each key is renamed by the first rule whose pattern matches it whole. Raises AtlasError listing what is
     missing, what nothing knows, and two keys that mean the same parameter; a model that is only partly
-    loaded does not exist."""
+    loaded does not exist.
+    """
     needed = set(needed)
     found: dict[str, str] = {}
     unknown: list[str] = []

@@ -1,5 +1,4 @@
-"""How much memory and disk is free, in bytes; a check here is one sentence before the work instead of a
-crash in it."""
+"""How much memory and disk is free, in bytes: one sentence before the work, not a crash in it."""
 
 from __future__ import annotations
 

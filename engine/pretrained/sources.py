@@ -1,5 +1,4 @@
-"""Where a model can come from on this disk: a catalogue name, a GGUF file, a folder in the Hugging Face
-layout."""
+"""Where a model can be on this disk: a catalogue name, a GGUF file, a folder in the usual layout."""
 
 from __future__ import annotations
 
@@ -15,8 +14,10 @@ from engine.pretrained.catalogue import CATALOGUE, Entry
 
 @dataclass(frozen=True)
 class Status:
-    """What is on disk of one catalogue model: state is absent, present or damaged; bytes with its derived
-    cache."""
+    """What is on disk of a catalogue model; `bytes` counts its derived copy too.
+
+    state: absent, present or damaged.
+    """
 
     state: str
     bytes: int
@@ -39,8 +40,7 @@ def status(name: str) -> Status:
 
 
 def check(name: str) -> None:
-    """Reads a catalogue model's files and compares their SHA-256; raises AtlasError when one differs or is
-    missing."""
+    """Reads every byte of a catalogue model; raises AtlasError when a checksum differs."""
     entry = catalogue.entry(name)
     for member in entry.members:
         path = catalogue.folder(name) / member.filename
@@ -56,8 +56,7 @@ def check(name: str) -> None:
 
 
 def remove(name: str) -> int:
-    """Deletes a catalogue model and what was derived from it; the bytes that became free, 0 when it was not
-    there."""
+    """Deletes a catalogue model and its derived copy; the bytes that became free, 0 for none."""
     before = status(name)
     folder = catalogue.folder(name)
     if before.state == "absent":

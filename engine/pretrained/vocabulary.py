@@ -1,9 +1,9 @@
-"""The tokenizer of a checkpoint as a `tokenizers.Tokenizer`: from tokenizer.json, or from a GGUF file's
-metadata.
+"""The tokenizer of a checkpoint, from its tokenizer.json or from a GGUF file's metadata.
 
 GGUF names three kinds: gpt2 (byte-level BPE), llama (SentencePiece's BPE, whose merges follow from the
 scores of the pieces) and bert (WordPiece). Offsets count characters of the text as it was typed; a leading
-blank belongs to its word."""
+blank belongs to its word.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ _CUTS: dict[str, list[pre_tokenizers.PreTokenizer]] = {
 
 
 def from_folder(folder: Path) -> Tokenizer:
-    """tokenizer.json, with the padding and cutting off that some files ask for switched off: a text stays
-    as it is."""
+    """tokenizer.json, without the padding and cutting off that some files ask for."""
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise AtlasError(
@@ -56,8 +55,7 @@ def from_folder(folder: Path) -> Tokenizer:
 
 
 def from_gguf(file: GgufFile) -> Tokenizer:
-    """Builds the tokenizer that a GGUF file describes; raises AtlasError for kinds and rules that are not
-    known."""
+    """Builds the tokenizer that a GGUF file describes; raises AtlasError for unknown kinds and rules."""
     kind = str(file.get("tokenizer.ggml.model", "(none)"))
     if kind not in _BUILDERS:
         raise AtlasError(
@@ -86,8 +84,7 @@ def special_ids(file: GgufFile) -> dict[str, Any]:
 
 
 def _byte_level(file: GgufFile, pieces: list[str]) -> Tokenizer:
-    """Byte-level BPE (Radford et al. 2019): every byte has a printable character, and merges apply by their
-    rank."""
+    """Byte-level BPE (Radford et al. 2019): a character for each byte, merges in the order of their rank."""
     rule = str(file.get("tokenizer.ggml.pre", "gpt-2"))
     if rule not in _CUTS:
         raise AtlasError(
@@ -105,8 +102,10 @@ def _byte_level(file: GgufFile, pieces: list[str]) -> Tokenizer:
 
 
 def _sentencepiece(file: GgufFile, pieces: list[str]) -> Tokenizer:
-    """SentencePiece's BPE (Kudo & Richardson 2018): of all neighbours, those whose joint piece scores
-    highest merge first; a character without a piece becomes its bytes."""
+    """SentencePiece's BPE (Kudo & Richardson 2018), whose merges follow from the scores of the pieces.
+
+    The neighbours whose joint piece scores highest merge first; a character without a piece becomes bytes.
+    """
     known, scores = _numbered(pieces), file.get("tokenizer.ggml.scores", [])
     ranked = sorted(range(len(pieces)), key=lambda i: -scores[i])
     merges = [
@@ -132,14 +131,17 @@ def _sentencepiece(file: GgufFile, pieces: list[str]) -> Tokenizer:
 
 
 def _wordpiece(file: GgufFile, stored: list[str]) -> Tokenizer:
-    """WordPiece (Schuster & Nakajima 2012; BERT). GGUF marks the pieces that begin a word, BERT those that
-    do not."""
+    """WordPiece (Schuster & Nakajima 2012; BERT).
+
+    GGUF marks the pieces that begin a word, BERT those that do not.
+    """
     pieces = [_as_bert_writes(piece) for piece in stored]
     unknown = pieces[int(file.get("tokenizer.ggml.unknown_token_id", 100))]
     tokenizer = Tokenizer(
         models.WordPiece(_numbered(pieces), unk_token=unknown, max_input_chars_per_word=100)
     )
-    lowercase = not any(char.isupper() for piece in pieces if not _in_brackets(piece) for char in piece)
+    words = "".join(piece for piece in pieces if not _in_brackets(piece))
+    lowercase = words == words.lower()  # a vocabulary without capitals was made from text without
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.decoder = decoders.WordPiece()

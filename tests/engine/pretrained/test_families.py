@@ -1,5 +1,6 @@
 """Each family against `transformers` on tiny random checkpoints: outputs, and every layer's residual and
-weights."""
+weights.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """Folders and their faults, the memory that is asked for, and the derived copy that makes the second load
-fast."""
+fast.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +41,6 @@ def test_what_is_said_about_a_model(folder):
         "title": "model", "source": str(folder),
     }  # fmt: skip
     assert not loaded.model.training
-    assert not any(value.requires_grad for value in loaded.model.parameters())
 
 
 def test_another_family_is_refused_by_name_before_memory_is_asked_for(folder, monkeypatch):

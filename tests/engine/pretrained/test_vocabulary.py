@@ -1,5 +1,6 @@
 """Tokenizers: byte-level BPE rebuilt from a GGUF file's metadata, and tokenizer.json as it lies in a
-folder."""
+folder.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +132,8 @@ SCORED = {
 
 def by_scores(text: str) -> list[str]:
     """SentencePiece's rule spelt out: again and again join the two neighbours whose joint piece scores
-    highest."""
+    highest.
+    """
     parts = list("▁" + text.replace(" ", "▁")) if text else []
     while True:
         joins = [(SCORED[a + b], -i) for i, (a, b) in enumerate(pairwise(parts)) if a + b in SCORED]
