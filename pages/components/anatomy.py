@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -62,8 +63,8 @@ def _verification(known: library.Known) -> None:
     """A button, because it takes seconds on a large model; then the table, for every session from then on."""
     panels.paragraph(_("Runs the model on a sentence and checks what must hold for every Transformer."))
     asked = f"atlas-verified-{known.name}"
-    if st.button(_("Verify"), key=f"atlas-verify-{known.name}"):
-        st.session_state[asked] = True
+    ask = partial(st.session_state.update, {asked: True})
+    st.button(_("Verify"), key=f"atlas-verify-{known.name}", on_click=ask)
     if st.session_state.get(asked):
         with st.spinner(_("Verifying {title} …").format(title=known.title)):
             checks = resources.verified(known.name)

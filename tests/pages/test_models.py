@@ -1,0 +1,144 @@
+"""The Models screen: what is here, what can be had, fetching, verifying, opening one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from engine.config import AtlasError
+from engine.pretrained import sources
+from engine.pretrained.download import Progress
+from pages.components import anatomy, library, resources, shelf
+from tests.pages.test_frame import html
+
+Start = Callable[..., AppTest]
+
+
+@dataclass
+class Fetch:
+    """Stands for a fetch under way; the tests move it."""
+
+    progress: Progress = field(default_factory=lambda: Progress("fetching", 46_000_000, 92_871_040))
+    running: bool = True
+    error: AtlasError | None = None
+    cancelled: int = 0
+
+    def cancel(self) -> None:
+        self.cancelled += 1
+
+
+@pytest.fixture
+def fetches(monkeypatch: pytest.MonkeyPatch) -> dict[str, Fetch]:
+    """The fetches of this process, as every session sees them."""
+    known: dict[str, Fetch] = {}
+    monkeypatch.setattr(shelf.download, "begin", lambda name: known.setdefault(name, Fetch()))
+    monkeypatch.setattr(shelf.download, "current", known.get)
+    return known
+
+
+def test_size_and_licence_stand_there_before_anything_is_fetched(open_app: Start) -> None:
+    app = open_app("models", lang="en")
+    assert not app.exception
+    for words in ("93 MB to fetch", "98 MB on disk", "135 million parameters", "licence Apache-2.0", "84 MB"):
+        assert words in html(app)
+    assert app.button(key="atlas-get-smollm2-135m").label == "Get SmolLM2-135M"
+
+
+def test_a_fetch_shows_how_far_it_is_in_every_window_and_can_be_cancelled(
+    open_app: Start, fetches: dict[str, Fetch]
+) -> None:
+    first, second = open_app("models", lang="en"), open_app("models", lang="en")
+    first.button(key="atlas-get-smollm2-135m").click().run()
+    assert list(fetches) == ["smollm2-135m"]
+    second.run()
+    for app in (first, second):
+        assert not app.exception
+        assert "46 MB / 93 MB" in app.get("progress")[0].proto.text
+        assert not [button for button in app.button if button.key == "atlas-get-smollm2-135m"]
+    second.button(key="atlas-cancel-smollm2-135m").click().run()
+    assert fetches["smollm2-135m"].cancelled == 1
+
+
+def test_a_fetch_that_fails_says_why_and_can_be_tried_again(
+    open_app: Start, fetches: dict[str, Fetch]
+) -> None:
+    fetches["minilm-l6"] = Fetch(
+        running=False, error=AtlasError("{name} did not come: no <network>", name="minilm")
+    )
+    app = open_app("models", lang="en")
+    assert "Minilm did not come: no &lt;network&gt;." in html(app)
+    app.button(key="atlas-get-minilm-l6").click().run()
+    assert not app.exception
+
+
+def test_removing_asks_once_more(open_app: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    removed: list[str] = []
+    there = sources.Status("present", 98_000_000, 0)
+    monkeypatch.setattr(sources, "status", lambda name: there)
+    monkeypatch.setattr(sources, "remove", removed.append)
+    app = open_app("models", lang="en", model="pocket")
+    app.button(key="atlas-remove-minilm-l6").click().run()
+    assert removed == []
+    app.button(key="atlas-keep-minilm-l6").click().run()
+    app.button(key="atlas-remove-minilm-l6").click().run()
+    assert "98 MB" in app.button(key="atlas-removing-minilm-l6").label
+    app.button(key="atlas-removing-minilm-l6").click().run()
+    assert removed == ["minilm-l6"]
+
+
+def test_a_path_that_is_no_model_is_refused_in_one_sentence(open_app: Start) -> None:
+    app = open_app("models", lang="en")
+    app.text_input(key="atlas-path").set_value("/no/such/<b>file</b>").run()
+    assert not app.exception
+    assert "/no/such/&lt;b&gt;file&lt;/b&gt;" in html(app)
+
+
+def test_a_file_that_cannot_be_read_as_a_model_does_not_stay_on_the_list(
+    open_app: Start, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(b"GGUF and no more")
+    app = open_app("models", lang="en")
+    app.text_input(key="atlas-path").set_value(str(broken)).run()
+    assert not app.exception
+    assert "atlas-problem" in html(app)
+    assert [known.name for known in library.present() if known.origin == "opened"] == []
+
+
+def test_a_file_that_can_is_chosen(open_app: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.gguf").write_bytes(b"GGUF")
+    pocket = resources.model("pocket")
+    monkeypatch.setattr(resources, "model", lambda name, edited=None: pocket)
+    app = open_app("models", lang="en")
+    app.text_input(key="atlas-path").set_value(str(tmp_path / "mine.gguf")).run()
+    assert not app.exception
+    assert app.session_state["atlas.view"].model == "mine"
+    app.button(key="atlas-forget-mine").click().run()
+    assert not app.exception
+    assert app.session_state["atlas.view"].model == "mine", "the link still says so"
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_model_is_taken_apart_and_verified(open_app: Start, lang: str) -> None:
+    app = open_app("models", lang=lang, model="pocket")
+    assert not app.exception
+    assert "decoder.self_attention" in html(app)
+    app.button(key="atlas-verify-pocket").click().run()
+    assert not app.exception
+    assert {"en": ">holds<", "zh": ">成立<"}[lang] in html(app)
+    assert {"en": ">fails<", "zh": ">不成立<"}[lang] not in html(app)
+
+
+def test_parameters_add_up() -> None:
+    frame = anatomy.parameters(resources.model("pocket"))
+    assert frame["parameters"].iloc[:-1].sum() == frame["parameters"].iloc[-1]
+    assert frame["share"].iloc[-1] == "100%"
+
+
+def test_settings_are_one_list() -> None:
+    frame = anatomy.pairs({"a": {"b": None, "c": [1]}, "d": True})
+    assert frame.to_numpy().tolist() == [["a.b", "–"], ["a.c", "[1]"], ["d", "True"]]
