@@ -27,7 +27,7 @@ export function render({ parentElement, data, setStateValue, setTriggerValue }) 
     });
     instances.set(parentElement, plot);
   }
-  plot.show(data);
+  plot.show(JSON.parse(new TextDecoder().decode(data)));
 }
 
 export function dispose(parentElement) {

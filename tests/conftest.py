@@ -6,7 +6,9 @@ import pytest
 import torch
 from jaxtyping import install_import_hook
 
-install_import_hook("engine", "beartype.beartype")
+import tests.typechecker  # noqa: F401  (the hook finds it by name)
+
+install_import_hook("engine", "tests.typechecker.check")
 torch.set_num_threads(1)
 
 

@@ -170,7 +170,7 @@ def walk_head(
         scaled=scaled[list(shown)],
         bias=None if np.array_equal(scaled, biased) else (biased - scaled)[list(shown)],
         masked=masked_row[list(shown)],
-        hidden=tuple(reason(lm, place, taps.visible[query, key], query, key) for key in shown),
+        hidden=tuple(reason(lm, place, bool(taps.visible[query, key]), query, key) for key in shown),
         top=top,
         exp=exp_row[list(shown)],
         total=float(exp_row.sum()),
@@ -201,7 +201,9 @@ def locate(lm: LanguageModel, kind: str, layer: int, head: int) -> HeadPlace:
 
 def check(index: int, count: int, what: str) -> None:
     if not 0 <= index < count:
-        raise AtlasError("{what} {index} does not exist: there are {count}", what=what, index=index, count=count)
+        raise AtlasError(
+            "{what} {index} does not exist: there are {count}", what=what, index=index, count=count
+        )
 
 
 def strongest_key(chain: Trace, place: HeadPlace, query: int) -> int:
@@ -291,6 +293,6 @@ def reason(lm: LanguageModel, place: HeadPlace, visible: bool, query: int, key: 
 
 def head_shares(lm: LanguageModel, place: HeadPlace, z: np.ndarray) -> np.ndarray:
     """(head,) L2 norm of z_h W_O^h, the part of the output that is each head's own."""
-    w_o = lm.model.get_submodule(place.path).W_o.weight.detach().double().numpy()  # (d_model, head * d_k)
+    w_o = lm.model.get_parameter(f"{place.path}.W_o.weight").detach().double().numpy()  # (d_model, head * d_k)
     per_head = w_o.reshape(w_o.shape[0], *z.shape)  # (d_model, head, d_k)
     return np.linalg.norm(np.einsum("mhk,hk->hm", per_head, z), axis=-1)

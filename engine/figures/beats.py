@@ -44,9 +44,13 @@ def steps(walk: HeadWalk, _: Translate) -> tuple[Step, ...]:
 def tokens(walk: HeadWalk, _: Translate) -> Step:
     width = len(walk.x_query)
     if walk.place.kind == "cross":
-        sentence = _("The query comes from a token being written, keys and values from the source: {width} numbers each.")
+        sentence = _(
+            "The query comes from a token being written, keys and values from the source: {width} numbers each."
+        )
     else:
-        sentence = _("Each token reaches layer {layer} as a vector of {width} numbers: all that this head can read.")
+        sentence = _(
+            "Each token reaches layer {layer} as a vector of {width} numbers: all that this head can read."
+        )
     equation = (
         ("x", ""), *of(query_name(walk), "query"), (" = ", ""), (vector(walk.x_query), ""),
         ("     x", ""), *of(key_name(walk), "key"), (" = ", ""), (vector(walk.x[walk.column]), ""),
@@ -58,7 +62,9 @@ def tokens(walk: HeadWalk, _: Translate) -> Step:
 
 
 def projections(walk: HeadWalk, _: Translate) -> Step:
-    sentence = _("Three learned matrices make of each vector what it asks (q), what it offers (k) and what it gives (v).")
+    sentence = _(
+        "Three learned matrices make of each vector what it asks (q), what it offers (k) and what it gives (v)."
+    )
     equation = (
         ("q", "query"), *of(query_name(walk), "query"), (" = x W_q = ", ""), (vector(walk.q), "query"),
         ("     k", "key"), *of(key_name(walk), "key"), (" = x W_k = ", ""), (vector(walk.k[walk.column]), "key"),
@@ -69,7 +75,9 @@ def projections(walk: HeadWalk, _: Translate) -> Step:
 
 def position(walk: HeadWalk, _: Translate) -> Step:
     if walk.rotation is None:
-        sentence = _("Nothing turns here: if this model knows order, its position vectors were added before layer 0.")
+        sentence = _(
+            "Nothing turns here: if this model knows order, its position vectors were added before layer 0."
+        )
         equation = (("q, k", ""), (" = ", ""), (_("unchanged"), "result"))
         return Step("3", _("position"), _("Position"), sentence, equation, ("q_rotated", "k_rotated"))
     half = len(walk.q) // 2
@@ -77,7 +85,9 @@ def position(walk: HeadWalk, _: Translate) -> Step:
     before = walk.k[walk.column]
     pair = int(np.argmax(np.hypot(before[:half] - turned[:half], before[half:] - turned[half:])))
     angle = walk.focus * walk.rotation.frequencies[pair]
-    sentence = _("Pairs of numbers in q and k turn by an angle that grows with position: scores then feel distance.")
+    sentence = _(
+        "Pairs of numbers in q and k turn by an angle that grows with position: scores then feel distance."
+    )
     equation = (
         ("k", "key"), *of(key_name(walk), "key"), (f" [{pair}, {pair + half}] = ", ""),
         (pair_of(before, pair, half), "key"),
@@ -93,12 +103,19 @@ def one_product(walk: HeadWalk, _: Translate) -> Step:
     largest = np.argsort(-np.abs(products), kind="stable")[:4]
     terms: list[Part] = []
     for index in largest:
-        terms += [(number(q[index]), "query"), (" × ", ""), (number(k[index]), "key"), (" + ", "")]
+        terms += [
+            (number(float(q[index])), "query"),
+            (" × ", ""),
+            (number(float(k[index])), "key"),
+            (" + ", ""),
+        ]
     rest = len(products) - len(largest)
     tail = [(_("{count} more products").format(count=rest), ""), (" = ", "")] if rest else [(" = ", "")]
     if not rest:
         terms.pop()
-    sentence = _("Multiply q and k number by number; the products add up to one score (the largest come first).")
+    sentence = _(
+        "Multiply q and k number by number; the products add up to one score (the largest come first)."
+    )
     equation = (*score_name(walk), (" = ", ""), *terms, *tail, (number(walk.scores[walk.column]), "result"))
     return Step("4a", _("q · k"), _("One dot product"), sentence, equation, ("scores",))
 
@@ -114,21 +131,36 @@ def score_row(walk: HeadWalk, _: Translate) -> Step:
 
 def scale(walk: HeadWalk, _: Translate) -> Step:
     before, after, d_k = extent(walk.scores), extent(walk.scaled), walk.q.shape[0]
-    sentence = _("Divided by √d_k, the row shrinks from {low}…{high} to {low2}…{high2}: softmax will not saturate.")
+    sentence = _(
+        "Divided by √d_k, the row shrinks from {low}…{high} to {low2}…{high2}: softmax will not saturate."
+    )
     equation = (
         (number(walk.scores[walk.column]), ""), (f" / √{d_k} = ", ""),
         (number(walk.scores[walk.column]), ""), (f" / {number(d_k**0.5)} = ", ""),
         (number(walk.scaled[walk.column]), "result"),
     )  # fmt: skip
     words = sentence.format(low=before["low"], high=before["high"], low2=after["low"], high2=after["high"])
-    return Step(first_of_two("5", walk.bias is not None), _("÷ √d_k"), _("Divide by √d_k"), words, equation, ("scaled",))
+    return Step(
+        first_of_two("5", walk.bias is not None),
+        _("÷ √d_k"),
+        _("Divide by √d_k"),
+        words,
+        equation,
+        ("scaled",),
+    )
 
 
 def bias(walk: HeadWalk, _: Translate) -> Step | None:
     if walk.bias is None:
         return None
     added, before = walk.bias[walk.column], walk.scaled[walk.column]
-    equation = ((number(before), ""), (" + ", ""), (number(added), ""), (" = ", ""), (number(before + added), "result"))
+    equation = (
+        (number(before), ""),
+        (" + ", ""),
+        (number(added), ""),
+        (" = ", ""),
+        (number(before + added), "result"),
+    )
     sentence = _("A bias that depends only on the two positions is added.")
     return Step("5", _("÷ √d_k"), _("Position bias"), sentence, equation, ("biased",))
 
@@ -147,8 +179,16 @@ def mask(walk: HeadWalk, _: Translate) -> Step:
     else:
         sentence = _("Nothing is hidden from this query: it may read all {total} keys.")
     result = f"{MINUS_INFINITY} ({reasons[why]})" if why else number(walk.masked[walk.column])
-    equation = (*score_name(walk), (": ", ""), (number(walk.biased[walk.column]), ""), (" → ", ""), (result, "result"))
-    return Step("6", _("mask"), _("Mask"), sentence.format(hidden=hidden, total=len(row)), equation, ("masked",))
+    equation = (
+        *score_name(walk),
+        (": ", ""),
+        (number(walk.biased[walk.column]), ""),
+        (" → ", ""),
+        (result, "result"),
+    )
+    return Step(
+        "6", _("mask"), _("Mask"), sentence.format(hidden=hidden, total=len(row)), equation, ("masked",)
+    )
 
 
 def exponentials(walk: HeadWalk, _: Translate) -> Step:
@@ -157,7 +197,9 @@ def exponentials(walk: HeadWalk, _: Translate) -> Step:
         (f"exp({number(walk.masked[walk.column])} − {number(walk.top)}) = ".replace("− −", "+ "), ""),
         (number(walk.exp[walk.column], 4), "weight"), ("     Σ = ", ""), (number(walk.total, 4), "result"),
     )  # fmt: skip
-    return Step("7a", _("softmax"), _("Softmax, first stroke: exponentials"), sentence, equation, ("weights",))
+    return Step(
+        "7a", _("softmax"), _("Softmax, first stroke: exponentials"), sentence, equation, ("weights",)
+    )
 
 
 def divide(walk: HeadWalk, _: Translate) -> Step:
@@ -167,7 +209,9 @@ def divide(walk: HeadWalk, _: Translate) -> Step:
         (f"{number(walk.exp[walk.column], 4)} / {number(walk.total, 4)} = ", ""),
         (f"{walk.weights[walk.column]:.4f}", "result"),
     )  # fmt: skip
-    return Step("7", _("softmax"), _("Softmax, second stroke: divide by the sum"), sentence, equation, ("weights",))
+    return Step(
+        "7", _("softmax"), _("Softmax, second stroke: divide by the sum"), sentence, equation, ("weights",)
+    )
 
 
 def weighted_sum(walk: HeadWalk, _: Translate) -> Step:
@@ -175,7 +219,12 @@ def weighted_sum(walk: HeadWalk, _: Translate) -> Step:
     order = np.argsort(-np.abs(walk.weighted[:, dim]), kind="stable")[:3]
     terms: list[Part] = []
     for column in order:
-        terms += [(number(walk.weights[column]), "weight"), (" × ", ""), (number(walk.v[column, dim]), "value"), (" + ", "")]
+        terms += [
+            (number(float(walk.weights[column])), "weight"),
+            (" × ", ""),
+            (number(float(walk.v[column, dim])), "value"),
+            (" + ", ""),
+        ]
     terms[-1:] = [(" + … = ", "")] if len(walk.key_tokens) > 3 else [(" = ", "")]
     sentence = _("Each value is scaled by its weight; their sum z is what the head has read for this query.")
     equation = ((f"z[{dim}]", "value"), (" = ", ""), *terms, (number(walk.z[dim]), "result"))
@@ -186,7 +235,11 @@ def all_queries(walk: HeadWalk, _: Translate) -> Step:
     rows, keys = walk.matrix.shape
     sentence = _("Every token asks in the same way, all at once: one row each, and each row adds up to 1.")
     masked = " + mask" if not walk.visible.all() else ""
-    equation = (("A", "weight"), (f" = softmax(Q Kᵀ / √d_k{masked})", ""), (f"     {rows} × {keys}", "result"))
+    equation = (
+        ("A", "weight"),
+        (f" = softmax(Q Kᵀ / √d_k{masked})", ""),
+        (f"     {rows} × {keys}", "result"),
+    )
     return Step("9", _("all rows"), _("All queries"), sentence, equation, ("weights",))
 
 
@@ -194,10 +247,14 @@ def heads_together(walk: HeadWalk, _: Translate) -> Step:
     pre, out, post = (number(float(np.linalg.norm(x))) for x in (walk.resid_pre, walk.out, walk.resid_post))
     share = number(float(walk.shares[walk.place.head]))
     if walk.normed_after:
-        sentence = _("The {count} heads are joined, W_O mixes them, the result is added to the stream and normalised.")
+        sentence = _(
+            "The {count} heads are joined, W_O mixes them, the result is added to the stream and normalised."
+        )
         total = "norm(resid + out)"
     else:
-        sentence = _("The {count} heads are joined, W_O mixes them, and the result is added to the residual stream.")
+        sentence = _(
+            "The {count} heads are joined, W_O mixes them, and the result is added to the residual stream."
+        )
         total = "resid + out"
     equation = (
         (_("head {head}").format(head=walk.place.head), ""), (" ‖z W_O‖ = ", ""), (share, "value"),
@@ -236,7 +293,7 @@ def rotated(walk: HeadWalk) -> tuple[np.ndarray, np.ndarray]:
 
 def vector(values: np.ndarray, count: int = 4) -> str:
     """The first numbers of a vector, `[0.12 −0.30 …]`, all of them when there are few."""
-    head = " ".join(number(value) for value in values[:count])
+    head = " ".join(number(float(value)) for value in values[:count])
     return f"[{head}{' …' if len(values) > count else ''}]"
 
 

@@ -1,10 +1,10 @@
-"""The ledger's rows of cells, from the scores to the weights: each row slides out of the one above and becomes itself."""
+"""The ledger's rows of cells, from the scores to the weights: each slides out of the one above and becomes itself."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from engine.figures.drawing import CLEAR, Drawing, Part, Trace, square
+from engine.figures.drawing import CLEAR, Drawing, Part, Trace, each, square
 from engine.figures.sheet import CELLS, EM
 from engine.figures.theme import MINUS_INFINITY, cell_number, cell_weight, escape, mix, number
 
@@ -32,7 +32,10 @@ def row_colors(drawing: Drawing, lane: str) -> list[str]:
     walk, theme = drawing.walk, drawing.theme
     values = row_values(drawing, lane)
     if lane in ("exp", "weights"):
-        return [theme.faint if hidden else theme.weight_color(v) for v, hidden in zip(values, walk.hidden, strict=True)]
+        return [
+            theme.faint if hidden else theme.weight_color(float(v))
+            for v, hidden in zip(values, walk.hidden, strict=True)
+        ]
     reference = walk.scores if lane in ("scores", "scaled", "biased") else values[np.isfinite(values)]
     limit = float(np.max(np.abs(reference))) if reference.size else 1.0
     return [theme.faint if np.isinf(v) else theme.signed_color(float(v), limit) for v in values]
@@ -74,8 +77,8 @@ def cell_lane(drawing: Drawing, lane: str) -> list[Part]:
         fill = fills if here else fills_before
         return fixed | {
             "y": [round(sheet.lanes[lane if here else origin].y, 1)] * len(fill),
-            "textfont": {"size": size, "color": ink(drawing, lane, fill, opacity, seen)},
-            "marker": square(sheet.cell, 0, fill, [opacity if s else 0.0 for s in seen]),
+            "textfont": {"size": size, "color": each(ink(drawing, lane, fill, opacity, seen))},
+            "marker": square(sheet.cell, 0, fill, each([opacity if s else 0.0 for s in seen])),
         }
 
     extra = {"masked": [hatch(drawing, at)], "weights": [ring(drawing, at)]}
@@ -87,7 +90,11 @@ def ink(drawing: Drawing, lane: str, fills: list[str], opacity: float, seen: lis
     walk, theme = drawing.walk, drawing.theme
     after_mask = lane in ("masked", "exp", "weights")
     return [
-        CLEAR if not s else theme.muted if hidden and after_mask else theme.text_on(mix(theme.ground, fill, opacity))
+        CLEAR
+        if not s
+        else theme.muted
+        if hidden and after_mask
+        else theme.text_on(mix(theme.ground, fill, opacity))
         for fill, hidden, s in zip(fills, walk.hidden, seen, strict=True)
     ]
 
@@ -109,7 +116,7 @@ def hatch(drawing: Drawing, at: int) -> Part:
             "ids": [f"hatch{index}" for index in range(len(strokes))],
             "marker": {
                 "symbol": "line-ne", "size": [round(side * share, 1) for *_, share in strokes],
-                "opacity": [0.6 * (step >= at)] * len(strokes), "line": {"width": 1, "color": theme.hatch},
+                "opacity": 0.6 * (step >= at), "line": {"width": 1, "color": theme.hatch},
             },
         }  # fmt: skip
 
@@ -125,7 +132,7 @@ def ring(drawing: Drawing, at: int) -> Part:
             "type": "scatter", "mode": "markers", "hoverinfo": "skip", "ids": ["ring"],
             "x": [round(sheet.columns[drawing.walk.column].x, 1)], "y": [round(sheet.lanes["weights"].y, 1)],
             "marker": {
-                "symbol": "square-open", "size": round(sheet.cell + 3, 1), "opacity": [float(step >= at)],
+                "symbol": "square-open", "size": round(sheet.cell + 3, 1), "opacity": float(step >= at),
                 "color": theme.accent, "line": {"width": 2, "color": theme.accent},
             },
         }  # fmt: skip
@@ -139,11 +146,19 @@ def equations(drawing: Drawing, lane: str) -> list[str]:
     root, top = number(len(walk.q) ** 0.5), number(walk.top, 4)
     bias = walk.biased - walk.scaled
     lines = {
-        "scores": lambda c: f"q·k = {number(walk.scores[c], 4)}",
-        "scaled": lambda c: f"{number(walk.scores[c], 4)} / {root} = {number(walk.scaled[c], 4)}",
-        "biased": lambda c: f"{number(walk.scaled[c], 4)} + {number(bias[c], 4)} = {number(walk.biased[c], 4)}",
-        "masked": lambda c: f"{number(walk.biased[c], 4)} → {number(walk.masked[c], 4)}",
-        "exp": lambda c: f"exp({number(walk.masked[c], 4)} − ({top})) = {number(walk.exp[c], 4)}",
-        "weights": lambda c: f"{number(walk.exp[c], 4)} / {number(walk.total, 4)} = {walk.weights[c]:.4f}",
+        "scores": lambda c: f"q·k = {number(float(walk.scores[c]), 4)}",
+        "scaled": lambda c: (
+            f"{number(float(walk.scores[c]), 4)} / {root} = {number(float(walk.scaled[c]), 4)}"
+        ),
+        "biased": lambda c: (
+            f"{number(float(walk.scaled[c]), 4)} + {number(float(bias[c]), 4)} = {number(float(walk.biased[c]), 4)}"
+        ),
+        "masked": lambda c: f"{number(float(walk.biased[c]), 4)} → {number(float(walk.masked[c]), 4)}",
+        "exp": lambda c: (
+            f"exp({number(float(walk.masked[c]), 4)} − ({top})) = {number(float(walk.exp[c]), 4)}"
+        ),
+        "weights": lambda c: (
+            f"{number(float(walk.exp[c]), 4)} / {number(walk.total, 4)} = {walk.weights[c]:.4f}"
+        ),
     }
     return [f"{walk.key_tokens[key].label}: {lines[lane](column)}" for column, key in enumerate(walk.shown)]

@@ -53,6 +53,11 @@ def still(trace: Trace) -> Part:
     return lambda step: trace
 
 
+def each(values: list) -> Any:
+    """A property of each point; said once when it is the same for all."""
+    return values[0] if values and all(value == values[0] for value in values) else values
+
+
 def changes(states: Sequence[Trace]) -> list[Trace]:
     """Of each state only what differs somewhere among the states: `[{}, {}]` when nothing moves."""
     result: list[Trace] = [{} for _ in states]
@@ -70,10 +75,16 @@ def changes(states: Sequence[Trace]) -> list[Trace]:
 
 
 def square(side: float, gap: float, fill: list[str], opacity: float | list[float]) -> Trace:
-    """The marker of square cells that stand `side` apart; large ones have round corners by a stroke of their own colour."""
+    """The marker of square cells that stand `side` apart; a stroke of their colour rounds large ones."""
     edge = 4 if side >= ROUNDED else 0
     outline = {"line": {"width": edge, "color": fill}} if edge else {}
-    return {"symbol": "square", "size": round(side - gap - edge, 1), "color": fill, "opacity": opacity, **outline}
+    return {
+        "symbol": "square",
+        "size": round(side - gap - edge, 1),
+        "color": fill,
+        "opacity": opacity,
+        **outline,
+    }
 
 
 def same(a: Any, b: Any) -> bool:

@@ -44,8 +44,8 @@ def ledger_spec(walk: HeadWalk, *, theme: Theme, form: Format, translate: Transl
 
     `layout.meta` holds what a player needs: the steps' words, the columns and the matrix for reading a click.
     """
-    labels = [walk.key_tokens[key].label for key in walk.shown]
-    sheet = lay_out(form, [shorten(label, 9) for label in labels], lanes_of(walk))
+    tokens = [walk.query_tokens[walk.query], *(walk.key_tokens[key] for key in walk.shown)]
+    sheet = lay_out(form, [shorten(token.label, 9) for token in tokens], lanes_of(walk))
     steps = beats.steps(walk, translate)
     drawing = Drawing(walk, sheet, theme, steps, translate)
     traces, moving, motion = [], [], []
@@ -84,7 +84,11 @@ def layout(drawing: Drawing) -> dict:
         "font": {"family": FONT, "color": theme.ink},
         "showlegend": False,
         "hovermode": "closest",
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.rule, "font": {"color": theme.ink, "size": 13}},
+        "hoverlabel": {
+            "bgcolor": theme.surface,
+            "bordercolor": theme.rule,
+            "font": {"color": theme.ink, "size": 13},
+        },
         "shapes": shapes(drawing),
         "annotations": token_labels(drawing),
         "meta": meta(drawing),
@@ -115,21 +119,28 @@ def token_labels(drawing: Drawing) -> list[dict]:
     """The token above each column: the query blue, the focus bold, hidden keys grey; tilted when they are many."""
     sheet, theme, walk = drawing.sheet, drawing.theme, drawing.walk
     top = sheet.lanes["x"].y0 - (sheet.format.title + 3 if sheet.format.labels_above else 0) - 4
-    asked = [{"text": walk.query_tokens[walk.query].label, "box": sheet.query, "color": theme.query, "bold": True}]
+    asked = [
+        {"text": walk.query_tokens[walk.query].label, "box": sheet.query, "color": theme.query, "bold": True}
+    ]
     for column, key in enumerate(walk.shown):
         itself = walk.place.kind != "cross" and key == walk.query
         color = theme.query if itself else theme.muted if walk.hidden[column] else theme.ink
         asked.append(
-            {"text": walk.key_tokens[key].label, "box": sheet.columns[column], "color": color, "bold": key == walk.focus}
+            {
+                "text": walk.key_tokens[key].label,
+                "box": sheet.columns[column],
+                "color": color,
+                "bold": key == walk.focus,
+            }
         )
     return [
         {
-            "x": item["box"].x - (sheet.format.token * 0.3 if sheet.tilted else 0), "y": top, "showarrow": False,
+            "x": item["box"].x - (sheet.token * 0.3 if sheet.tilted else 0), "y": top, "showarrow": False,
             "xanchor": "left" if sheet.tilted else "center", "yanchor": "bottom",
             "text": escape(shorten(item["text"], 8 if sheet.tilted else 12)), "hovertext": escape(item["text"]),
             "textangle": -52 if sheet.tilted else 0,
             "font": {
-                "size": min(sheet.format.token, 15) if sheet.tilted and sheet.format.name != "talk" else sheet.format.token,
+                "size": sheet.token,
                 "color": item["color"], "weight": 700 if item["bold"] else 400,
             },
         }
@@ -158,4 +169,3 @@ def meta(drawing: Drawing) -> dict:
         "format": sheet.format.name,
         "scroll": sheet.format.labels_above,
     }  # fmt: skip
-

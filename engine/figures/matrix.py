@@ -82,7 +82,9 @@ def squares(drawing: Drawing) -> list[Part]:
 def weights(drawing: Drawing, pairs: Sequence[tuple[int, int]], loud: Callable[[int], float]) -> Part:
     walk, theme = drawing.walk, drawing.theme
     side = matrix_box(drawing)[1]
-    fills = [theme.weight_color(walk.matrix[pair]) if walk.visible[pair] else theme.faint for pair in pairs]
+    fills = [
+        theme.weight_color(float(walk.matrix[pair])) if walk.visible[pair] else theme.faint for pair in pairs
+    ]
     fixed = {
         "type": "scatter", "mode": "markers", **centres(drawing, pairs),
         "customdata": [pair_words(drawing, *pair) for pair in pairs], "hovertemplate": "%{customdata}<extra></extra>",
@@ -164,7 +166,9 @@ def row_names(drawing: Drawing) -> Part:
     ys = [round(box.y0 + (q + 0.5) * side, 1) for q in rows]
 
     def build(step: int) -> Trace:
-        ink = [theme.query if q == walk.query else theme.muted for q in rows] if level(drawing, step) else CLEAR
+        ink = (
+            [theme.query if q == walk.query else theme.muted for q in rows] if level(drawing, step) else CLEAR
+        )
         return words([box.x0 - 5] * len(names), ys, names, size, ink, "middle left")
 
     return build

@@ -12,19 +12,17 @@ from dataclasses import dataclass
 
 from engine.figures.theme import text_width
 
-
 EM = 0.53  # width of a digit, as a share of its size
 
 
 @dataclass(frozen=True)
 class Format:
-    """Sizes in pixels of the sheet. `aside` is the width of the matrix block, `min_column` forces sideways scrolling."""
+    """Sizes in pixels of the sheet. `aside` is the width of the matrix block, `min_column` makes it scroll sideways."""
 
     name: str
     width: int
     height: int
     label: int
-    query: int
     sigma: int
     aside: int
     token: float
@@ -35,16 +33,19 @@ class Format:
     strip_share: float = 1.0
     remarks: bool = True
     min_column: float = 0
+    max_column: float = 170
     labels_above: bool = False
 
 
-WIDE = Format("wide", 1216, 468, label=122, query=60, sigma=84, aside=300, token=14, cell=11, title=13, note=10.5, gap=6)
+WIDE = Format(
+    "wide", 1216, 468, label=122, sigma=84, aside=300, token=14, cell=11, title=13, note=10.5, gap=6
+)
 TALK = Format(
-    "talk", 1856, 770, label=196, query=104, sigma=176, aside=0, token=36, cell=28, title=26, note=18, gap=6,
-    strip_share=0.72, remarks=False,
+    "talk", 1856, 770, label=196, sigma=176, aside=0, token=36, cell=28, title=26, note=18, gap=6,
+    strip_share=0.72, remarks=False, max_column=320,
 )  # fmt: skip
 NARROW = Format(
-    "narrow", 358, 720, label=0, query=44, sigma=64, aside=340, token=12, cell=10.5, title=12, note=10, gap=5,
+    "narrow", 358, 720, label=0, sigma=64, aside=340, token=12, cell=10.5, title=12, note=10, gap=5,
     min_column=42, labels_above=True, remarks=False,
 )  # fmt: skip
 
@@ -89,6 +90,7 @@ class Sheet:
     lanes: dict[str, Box]
     sigma: float
     aside: Box | None
+    token: float
     tilted: bool
 
     @property
@@ -119,17 +121,14 @@ CELLS = {"scores": 1.0, "scaled": 1.0, "biased": 1.0, "masked": 1.0, "exp": 1.0,
 
 
 def lay_out(form: Format, labels: Sequence[str], lanes: Sequence[str]) -> Sheet:
-    """Place `labels` (one a column) and `lanes` (top to bottom) on a sheet of the given format.
+    """Place `labels` (the query's, then one a key) and `lanes` (top to bottom) on a sheet of the given format.
 
     Columns are equal while their tokens fit; then as wide as their tokens; then narrow, with tilted tokens.
     """
-    left = form.label + form.query
     beside = 0 if form.labels_above else form.aside + (24 if form.aside else 0)
-    room = form.width - left - form.sigma - beside
-    widths, tilted = column_widths(form, labels, room)
-    columns, x = [], left
-    header = form.token * (4.6 if tilted else 1.9)
-    bottom = float(form.height)
+    widths, token, tilted = column_widths(form, labels, form.width - form.label - form.sigma - beside)
+    header, bottom = form.token * (4.6 if tilted else 1.9), float(form.height)
+    columns, x = [], float(form.label)
     for width in widths:
         columns.append(Box(x, 0, x + width, bottom))
         x += width
@@ -139,21 +138,23 @@ def lay_out(form: Format, labels: Sequence[str], lanes: Sequence[str]) -> Sheet:
     if form.labels_above:
         aside, height = Box(0, bottom + 12, form.aside, bottom + 12 + form.aside), bottom + 24 + form.aside
     return Sheet(
-        format=form, width=width, height=height, columns=tuple(columns), query=Box(form.label, 0, left, bottom),
-        lanes=lane_boxes(form, lanes, header, x + form.sigma), sigma=x + 8, aside=aside, tilted=tilted,
+        format=form, width=width, height=height, query=columns[0], columns=tuple(columns[1:]),
+        lanes=lane_boxes(form, lanes, header, x + form.sigma), sigma=x + 8, aside=aside, token=token,
+        tilted=tilted,
     )  # fmt: skip
 
 
-def column_widths(form: Format, labels: Sequence[str], room: float) -> tuple[list[float], bool]:
-    """Widths of the columns, and whether the tokens above them are tilted."""
+def column_widths(form: Format, labels: Sequence[str], room: float) -> tuple[list[float], float, bool]:
+    """Widths of the columns, the size of the tokens above them, and whether these are tilted."""
     equal = max(room / len(labels), form.min_column)
-    natural = [max(text_width(label) * form.token + 10, form.cell * 3.3) for label in labels]
-    if max(natural) <= equal:
-        return [min(equal, 130.0 if form.name == "wide" else 230.0)] * len(labels), False
-    if sum(natural) <= room:
-        spare = (room - sum(natural)) / len(labels)
-        return [width + spare for width in natural], False
-    return [equal] * len(labels), True
+    for size in (form.token, form.token * 0.9, form.token * 0.8):
+        natural = [max(text_width(label) * size + 8, form.cell * 3.3) for label in labels]
+        if max(natural) <= equal:
+            return [min(equal, form.max_column)] * len(labels), size, False
+        if sum(natural) <= room:
+            spare = (room - sum(natural)) / len(labels)
+            return [width + spare for width in natural], size, False
+    return [equal] * len(labels), min(form.token, max(equal * 0.9, form.token * 0.8)), True
 
 
 def lane_boxes(form: Format, lanes: Sequence[str], header: float, right: float) -> dict[str, Box]:

@@ -7,17 +7,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.figures.drawing import Part, Trace, still
+from engine.figures.drawing import Part, Trace, each, still
 from engine.figures.sheet import Box, strip_shape
 from engine.figures.theme import Theme, number
 
-SHOWN_SHARE = 98  # per cent of the numbers that lie within the colour range; an outlier must not pale all others
+SHOWN_SHARE = (
+    98  # per cent of the numbers that lie within the colour range; an outlier must not pale all others
+)
 
 
 def typed(values: np.ndarray) -> Trace:
     """An array as plotly.js reads it fastest: float32 in base64, with its shape when it has rows."""
     shape = {"shape": ", ".join(map(str, values.shape))} if values.ndim > 1 else {}
-    return {"dtype": "f4", "bdata": base64.b64encode(np.ascontiguousarray(values, "<f4")).decode(), **shape}
+    return {"dtype": "f4", "bdata": base64.b64encode(values.astype("<f4").tobytes()).decode(), **shape}
 
 
 def color_limit(vectors: Sequence[np.ndarray]) -> float:
@@ -27,7 +29,13 @@ def color_limit(vectors: Sequence[np.ndarray]) -> float:
 
 
 def strips(
-    vectors: Sequence[np.ndarray], boxes: Sequence[Box], *, theme: Theme, name: str, size: float, limit: float | None = None
+    vectors: Sequence[np.ndarray],
+    boxes: Sequence[Box],
+    *,
+    theme: Theme,
+    name: str,
+    size: float,
+    limit: float | None = None,
 ) -> Part:
     """A heat map of vectors, each (d,), drawn into boxes that share top and bottom and stand left to right.
 
@@ -61,9 +69,7 @@ def strips(
     return still(trace)
 
 
-def veil(
-    boxes: Sequence[Box], *, opacity: Sequence[float], name: str, color: str | list[str]
-) -> Trace:
+def veil(boxes: Sequence[Box], *, opacity: Sequence[float], name: str, color: str | list[str]) -> Trace:
     """Rectangles of paper over strips. A heat map cannot fade in place, but what lies over it can.
 
     A horizontal line marker of size s is 1.4 s long; its stroke is the rectangle's height.
@@ -78,7 +84,10 @@ def veil(
         "marker": {
             "symbol": "line-ew",
             "size": [round((box.width + 3) / 1.4, 1) for box in boxes],
-            "opacity": list(opacity),
-            "line": {"width": round(boxes[0].height + 3, 1), "color": color},
+            "opacity": each(list(opacity)),
+            "line": {
+                "width": round(boxes[0].height + 3, 1),
+                "color": color if isinstance(color, str) else each(color),
+            },
         },
     }

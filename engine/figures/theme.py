@@ -49,11 +49,12 @@ class Theme:
 
     def weight_color(self, weight: float) -> str:
         """Colour of an attention weight; the scale is always 0..1."""
-        return mix(*self.weight, max(0.0, min(1.0, float(weight))))
+        return mix(*self.weight, max(0.0, min(1.0, weight)))
 
     def text_on(self, fill: str) -> str:
-        """Ink or ground, whichever reads better on `fill` (WCAG relative luminance)."""
-        return max((self.ink, self.ground), key=lambda text: contrast(text, fill))
+        """A colour for words on `fill` with a contrast of at least 4.5 (WCAG AA): ink or ground where they do."""
+        inks = (self.ink, self.ground, "#000000", "#ffffff")
+        return next(ink for ink in inks if contrast(ink, fill) >= 4.5)  # black or white always does
 
 
 LIGHT = Theme(
@@ -114,7 +115,8 @@ def escape(text: str) -> str:
 def text_width(text: str) -> float:
     """Rough width of `text` in ems: 1 for East Asian wide characters, 0 for combining marks, 0.56 otherwise."""
     return sum(
-        0.0 if unicodedata.combining(c) else 1.0 if unicodedata.east_asian_width(c) in "WF" else 0.56 for c in text
+        0.0 if unicodedata.combining(c) else 1.0 if unicodedata.east_asian_width(c) in "WF" else 0.56
+        for c in text
     )
 
 

@@ -54,7 +54,12 @@ def sum_of_values(drawing: Drawing) -> list[Part]:
     walk, sheet, theme = drawing.walk, drawing.sheet, drawing.theme
     lane = sheet.lanes["values"]
     left = sheet.sigma + sheet.format.title * 1.3
-    box = Box(left, lane.y0, left + min(sheet.strip_width, sheet.format.sigma - sheet.format.title * 1.3 - 10), lane.y1)
+    box = Box(
+        left,
+        lane.y0,
+        left + min(sheet.strip_width, sheet.format.sigma - sheet.format.title * 1.3 - 10),
+        lane.y1,
+    )
     return [
         strips([walk.z], [box], theme=theme, name="z", size=sheet.format.cell),
         lambda step: veil([box], opacity=[float(step < drawing.at("8"))], name="z", color=theme.ground),
@@ -66,7 +71,9 @@ def heads_lane(drawing: Drawing) -> list[Part]:
     walk, sheet, theme = drawing.walk, drawing.sheet, drawing.theme
     heads, streams, signs = heads_boxes(drawing)
     size = sheet.format.cell
-    parts = [strips(list(walk.heads), heads, theme=theme, name="z", size=size, limit=color_limit(list(walk.heads)))]
+    parts = [
+        strips(list(walk.heads), heads, theme=theme, name="z", size=size, limit=color_limit(list(walk.heads)))
+    ]
     for vector, box, name in zip(
         (walk.out, walk.resid_pre, walk.resid_post), streams, ("out", "resid_pre", "resid_post"), strict=True
     ):

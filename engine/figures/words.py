@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.figures.drawing import CLEAR, Drawing, Part, Trace, still
+from engine.figures.drawing import CLEAR, Drawing, Part, Trace, each, still
 from engine.figures.theme import number
 
 MOST = 64  # numbers of a residual vector that a strip shows
@@ -16,12 +16,17 @@ BEAT = {
 
 
 def words(
-    xs: Sequence[float], ys: Sequence[float], text: Sequence[str], size: float, color: str | list[str], align: str
+    xs: Sequence[float],
+    ys: Sequence[float],
+    text: Sequence[str],
+    size: float,
+    color: str | list[str],
+    align: str,
 ) -> Trace:
     """Text on the sheet; `align` is Plotly's textposition, which says on which side of the point the text stands."""
     return {
         "type": "scatter", "mode": "text", "x": list(xs), "y": list(ys), "text": list(text), "textposition": align,
-        "hoverinfo": "skip", "textfont": {"size": size, "color": color},
+        "hoverinfo": "skip", "textfont": {"size": size, "color": color if isinstance(color, str) else each(color)},
     }  # fmt: skip
 
 
@@ -54,7 +59,9 @@ def lane_names(drawing: Drawing) -> list[Part]:
 
     def titles(step: int) -> Trace:
         now = [BEAT[lane] == drawing.steps[step].beat or is_values(drawing, lane, step) for lane in lanes]
-        names = [_("values v") if lane == "values" and step < drawing.at("8") else said[lane][0] for lane in lanes]
+        names = [
+            _("values v") if lane == "values" and step < drawing.at("8") else said[lane][0] for lane in lanes
+        ]
         ink = [theme.ink if n else theme.muted for n in now]
         return words(zeros, ys, [f"<b>{name}</b>" for name in names], form.title, ink, "middle right")
 

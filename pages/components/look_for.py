@@ -17,7 +17,7 @@ def lines(walk: HeadWalk, specimen: Specimen | None) -> tuple[str, list[str]]:
     said = [specimen.look_for[language()]] if specimen else [reads_from(walk)]
     if walk.first_key_share >= SINK:
         said.append(
-            _("Most queries rest on “{token}” ({share} on average): an attention sink, where a head goes when it has nothing to read.")
+            _("Queries rest on “{token}” ({share} on average): an attention sink, where idle heads go.")
             .format(token=walk.key_tokens[0].label, share=f"{walk.first_key_share:.2f}")
         )  # fmt: skip
     if len(walk.shown) < len(walk.key_tokens):

@@ -8,30 +8,32 @@ from engine.figures.sheet import FORMATS
 from engine.figures.theme import THEMES
 from pages.components import library, panels, resources, specimens, state
 from pages.components.language import _, language
-from pages.components.plot import plot, room, theme_name
+from pages.components.plot import Sheet, plot, room, sheet, theme_name
 
 KEY = "atlas-opening"
 
 
 def show() -> None:
-    """Draw it, moving, and say what to look for; nothing where no model here has a specimen."""
-    if not library.present() or (specimen := specimens.opening(library.default())) is None:
+    """Draw it, moving, and say what to look for; nothing where there is no model."""
+    if not library.present():
         return
+    specimen = specimens.opening(library.default())
     form = "talk" if state.view().talk else room(KEY)
-    spec = resources.figure(
-        "opening", (specimen, form, theme_name(), language()), lambda: _spec(specimen, form)
+    figure = resources.figure(
+        "opening", (specimen, form, theme_name(), language()), lambda: _draw(specimen, form)
     )
-    plot(spec, key=KEY, label=specimen.text, name="attention", autoplay=True)
+    plot(figure, key=KEY, label=specimen.text, name="attention", autoplay=True)
     panels.paragraph(specimen.look_for[language()])
 
 
-def _spec(specimen: specimens.Specimen, form: str) -> dict:
+def _draw(specimen: specimens.Specimen, form: str) -> Sheet:
     lm = resources.model(specimen.model)
     trace = resources.trace(specimen.model, specimen.text, specimen.target)
-    place = locate(lm, specimen.kind, specimen.layer, specimen.head)
+    kind = specimen.kind or next(iter(lm.sites))
+    place = locate(lm, kind, specimen.layer, specimen.head)
     chain = resources.layer_trace(specimen.model, specimen.text, place.stack, place.layer, specimen.target)
     walk = walk_head(
-        lm, trace, kind=specimen.kind, layer=place.layer, head=place.head, query=specimen.query,
+        lm, trace, kind=kind, layer=place.layer, head=place.head, query=specimen.query,
         focus=specimen.key, chain=chain,
     )  # fmt: skip
-    return ledger_spec(walk, theme=THEMES[theme_name()], form=FORMATS[form], translate=_)
+    return sheet(ledger_spec(walk, theme=THEMES[theme_name()], form=FORMATS[form], translate=_))

@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.components.v2 import component as register
 
 from engine.figures.theme import THEMES
 from pages.components.language import _, language
@@ -32,8 +34,22 @@ def room(key: str) -> str:
     return (st.session_state.get(key) or {}).get("room") or "wide"
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """A figure as it travels: its JSON, and a name for its content, by which the browser knows it again."""
+
+    json: str
+    stamp: str
+
+
+def sheet(spec: Mapping[str, Any]) -> Sheet:
+    """A figure's plain spec, made ready once; pages keep it in resources.figure."""
+    text = json.dumps(spec, separators=(",", ":"), ensure_ascii=False)
+    return Sheet(text, digest(text.encode()))
+
+
 def plot(
-    spec: Mapping[str, Any],
+    figure: Sheet,
     *,
     key: str,
     label: str,
@@ -44,18 +60,17 @@ def plot(
     link: bool = False,
     on_pick: Callable[[dict[str, int]], None] | None = None,
 ) -> None:
-    """Show a figure: the plain JSON of its data, layout and frames.
+    """Show a figure.
 
     label: what it shows, for a screen reader and the export's caption; name: of exported files. step: the step to
     open at, read on the first showing only. aside: a heading and lines beside the figure, as plain text. autoplay: move
     at once and go round. link: the address bar follows the step. on_pick: called with the query and key of a click.
     """
     colors = THEMES[theme_name()]
-    data = {
-        "figure": spec,
-        "stamp": stamp(spec),
+    around = {
+        "stamp": figure.stamp,
         "step": step,
-        "base": f"/{st.get_option('server.baseUrlPath')}/app/static".replace("//", "/"),
+        "base": static(),
         "label": label,
         "name": name,
         "palette": {role: getattr(colors, role) for role in ROLES},
@@ -72,7 +87,18 @@ def plot(
         if pick and on_pick:
             on_pick(pick)
 
+    # Bytes: Streamlit would parse and print a dict of this size again on every run, to compare it.
+    data = f'{json.dumps(around)[:-1]}, "figure": {figure.json}}}'.encode()
     component()(key=key, data=data, on_pick_change=picked, on_room_change=lambda: None)
+
+
+def static() -> str:
+    """Where the browser finds what resources.serve_assets put there."""
+    return f"/{st.get_option('server.baseUrlPath')}/app/static".replace("//", "/")
+
+
+def digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
 
 
 def words() -> dict[str, str]:
@@ -90,24 +116,16 @@ def words() -> dict[str, str]:
     }
 
 
-def stamp(spec: Mapping[str, Any]) -> str:
-    """A name for the content of a figure: equal figures are not drawn again."""
-    return hashlib.blake2b(json.dumps(spec, sort_keys=True).encode(), digest_size=8).hexdigest()
-
-
 @lru_cache(maxsize=1)
 def component() -> Callable[..., Any]:
     """The registered component. Its code is a module of its own, because exported pages carry it too."""
-    code = (ASSETS / "plot.js").read_bytes()
-    version = hashlib.blake2b(code, digest_size=6).hexdigest()
+    version = digest((ASSETS / "plot.js").read_bytes())
     loader = f"""
-const code = {{}};
+const code = import(`${{location.origin}}{static()}/plot.js?{version}`);
 export default function (component) {{
-  const base = component.data.base;
-  code[base] ??= import(`${{location.origin}}${{base}}/plot.js?{version}`);
-  code[base].then((module) => module.render(component));
-  return () => code[base].then((module) => module.dispose(component.parentElement));
+  code.then((module) => module.render(component));
+  return () => code.then((module) => module.dispose(component.parentElement));
 }}
 """
     css = (ASSETS / "plot.css").read_text("utf-8")
-    return st.components.v2.component("atlas_plot", js=loader, css=css, isolate_styles=False)
+    return register("atlas_plot", js=loader, css=css, isolate_styles=False)

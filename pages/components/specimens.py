@@ -24,7 +24,7 @@ class Specimen(BaseModel):
     model: str
     text: str
     target: str | None = None
-    kind: str
+    kind: str | None
     layer: int
     head: int
     query: int
@@ -44,11 +44,15 @@ def specimens() -> tuple[Specimen, ...]:
     return tuple(Specimen(**entry) for entry in json.loads(FILE.read_text("utf-8")))
 
 
-def opening(model: str) -> Specimen | None:
-    """The first specimen of a model, in the reader's script where there is one: where its screen opens."""
+def opening(model: str) -> Specimen:
+    """Where a model's screen opens: its first specimen, in the reader's script where there is one.
+
+    A model of the visitor's own starts with the first specimen's sentence, at its first head.
+    """
     own = [specimen for specimen in specimens() if specimen.model == model]
     chinese = [specimen for specimen in own if any("\u4e00" <= c <= "\u9fff" for c in specimen.text)]
-    return next(iter(chinese if language() == "zh" and chinese else own), None)
+    found = next(iter(chinese if language() == "zh" and chinese else own), None)
+    return found or specimens()[0].model_copy(update={"kind": None, "layer": 0, "head": 0, "query": 1})
 
 
 def shown(*place: object) -> Specimen | None:

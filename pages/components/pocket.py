@@ -1,0 +1,67 @@
+"""Pocket's weights as tables to type in: what is changed here is computed with at once, and travels in the link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from pages.components import panels, state, weights
+from pages.components.language import _, language
+
+if TYPE_CHECKING:
+    from engine.language_model import LanguageModel
+    from engine.tokenizers import Token
+
+EMBEDDING = "embedding.table.weight"
+MATRICES = ("W_q", "W_k", "W_v", "W_o")
+
+
+def editor(lm: LanguageModel, tokens: Sequence[Token]) -> None:
+    """The vectors of the words on screen and the head's four matrices, and a way back to how they were set."""
+    axes = lm.card["axes"]
+    with st.container(horizontal=True, vertical_alignment="center", key="atlas-pocket-head"):
+        panels.heading(_("The weights, set by hand. Change one and see what follows."))
+        if state.view().weights:
+            st.button(
+                _("Back to how they were"), key="atlas-pocket-reset", type="tertiary",
+                on_click=lambda: state.update(weights=None),
+            )  # fmt: skip
+    places = [*st.columns(3), *st.columns(3)]
+    words = {token.id: token.label for token in tokens}
+    with places[0]:
+        table(lm, EMBEDDING, _("Vectors of the words"), words, axes["d_model"])
+    for column, name in zip(places[1:], MATRICES, strict=False):
+        rows, reads = (axes["d_model"], axes["d_k"]) if name == "W_o" else (axes["d_k"], axes["d_model"])
+        with column:
+            table(lm, f"decoder.layers.0.self_attention.{name}.weight", name, dict(enumerate(rows)), reads)
+
+
+def table(
+    lm: LanguageModel, parameter: str, title: str, rows: dict[int, str], columns: Sequence[str]
+) -> None:
+    """One parameter, or the rows of it that are on screen; rows are outputs, columns what they are made from."""
+    import pandas as pd
+
+    values = lm.model.get_parameter(parameter).detach().numpy()
+    shown = pd.DataFrame(values[list(rows)], index=list(rows.values()), columns=list(columns))
+    # A table that was edited is a new table: its old edits must not be laid over the new numbers.
+    key = f"atlas-pocket-{parameter}-{language()}-{hash(state.view().weights)}-{'-'.join(map(str, rows))}"
+    panels.paragraph(title)
+    st.data_editor(
+        shown, key=key, hide_index=False, num_rows="fixed", row_height=30,
+        column_config={name: st.column_config.NumberColumn(name, width=78, step=0.25) for name in columns},
+        on_change=lambda: changed(parameter, values, list(rows), list(columns), st.session_state[key]),
+    )  # fmt: skip
+
+
+def changed(parameter: str, values, rows: Sequence[int], columns: Sequence[str], edits: dict) -> None:
+    """Write an edited cell into the view. An emptied cell counts as 0."""
+    new = values.copy()
+    for row, cells in edits["edited_rows"].items():
+        for column, value in cells.items():
+            new[rows[int(row)], columns.index(column)] = value or 0.0
+    before = state.view().weights
+    edited = weights.read(before) if before else {}
+    state.update(weights=weights.write(edited | {parameter: new.ravel().tolist()}))
