@@ -12,6 +12,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from uuid import uuid4
 
@@ -28,12 +29,17 @@ def folder_of(source: Path) -> Path:
     Only the first and last MiB are hashed: a whole file takes longer to hash than to load.
     """
     about = source.stat()
-    digest = hashlib.sha256(f"{FORMAT} {about.st_size} {about.st_mtime_ns}".encode())
+    return catalogue.home() / "derived" / _fingerprint(source, about.st_size, about.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)  # screens ask for sizes on every click
+def _fingerprint(source: Path, size: int, changed: int) -> str:
+    digest = hashlib.sha256(f"{FORMAT} {size} {changed}".encode())
     with source.open("rb") as file:
         digest.update(file.read(_EDGE))
-        file.seek(max(0, about.st_size - _EDGE))
+        file.seek(max(0, size - _EDGE))
         digest.update(file.read(_EDGE))
-    return catalogue.home() / "derived" / digest.hexdigest()[:24]
+    return digest.hexdigest()[:24]
 
 
 def find(source: Path) -> Path | None:

@@ -19,7 +19,7 @@ from engine.config import AtlasError
 
 MAGIC = b"GGUF"
 _VERSIONS = (2, 3)
-_BROKEN = (ValueError, IndexError, KeyError, TypeError, OverflowError, UnicodeDecodeError, MemoryError)
+_BROKEN = (ValueError, IndexError, KeyError, TypeError, OverflowError, UnicodeDecodeError)
 
 
 class _Reader(gguf.GGUFReader):

@@ -52,8 +52,19 @@ def load(name_or_path: str | Path) -> Loaded:
     Raises AtlasError, one sentence, for whatever is missing, damaged, too large or of a family that is not
     built.
     """
-    path = sources.locate(name_or_path)
-    loaded = _from_folder(path) if path.is_dir() else _from_gguf(path)
+    try:
+        path = sources.locate(name_or_path)
+        loaded = _from_folder(path) if path.is_dir() else _from_gguf(path)
+    except OSError as error:
+        raise AtlasError(
+            "{path} cannot be read ({reason}): check the path, and your right to read what is there.",
+            path=str(name_or_path)[:200], reason=error.strerror or str(error),
+        ) from error  # fmt: skip
+    except MemoryError as error:
+        raise AtlasError(
+            "The memory ran out while {path} was being read: close other programs or open a smaller model.",
+            path=str(name_or_path),
+        ) from error
     loaded.meta.update(_titles(str(name_or_path), path))
     return loaded
 

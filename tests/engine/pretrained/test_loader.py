@@ -114,6 +114,18 @@ def test_pickled_weights_beside_a_config_are_refused(folder):
         load(folder)
 
 
+def test_a_path_that_the_system_refuses_and_memory_that_runs_out(folder, monkeypatch):
+    with pytest.raises(AtlasError, match=r"^x{200} cannot be read \(File name too long\): check the path"):
+        load("x" * 20_000)
+
+    def run_out(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(loader.HfFolder, "tensor", run_out)
+    with pytest.raises(AtlasError, match="The memory ran out while"):
+        load(folder)
+
+
 @pytest.mark.parametrize("content", ["", "[]", "{", "\ufffd"])
 def test_a_broken_config(folder, content):
     (folder / "config.json").write_text(content)
