@@ -30,7 +30,6 @@ class Step:
     stop: Stop | None
 
 
-@torch.no_grad()
 def greedy(
     read: Read, ids: Int[Tensor, "batch pos"], *, max_new_tokens: int, max_len: int, eos_id: int | None = None
 ) -> Iterator[Step]:
@@ -41,7 +40,8 @@ def greedy(
     ended = torch.zeros(len(ids), dtype=torch.bool, device=ids.device)
     last = min(max_new_tokens, max_len - ids.shape[1])
     for number in range(1, last + 1):
-        logits = read(ids)[:, -1]
+        with torch.no_grad():
+            logits = read(ids)[:, -1]
         chosen = logits.argmax(dim=-1)
         if eos_id is not None:
             chosen = chosen.masked_fill(ended, eos_id)

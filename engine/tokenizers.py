@@ -248,9 +248,10 @@ class PretrainedTokenizer(Tokenizer):
     def encode(self, text: str, begin: bool = False) -> Encoding:
         """Raises AtlasError for text that is no Unicode, such as half of a surrogate pair."""
         try:
-            encoded = self._library.encode(text)
+            text.encode()
         except UnicodeEncodeError as error:
             raise AtlasError("the text has no character at position {start}", start=error.start) from None
+        encoded = self._library.encode(text)
         ids, spans = list(encoded.ids), list(encoded.offsets)
         if begin and self.bos_id is not None and ids[:1] != [self.bos_id]:
             ids, spans = [self.bos_id, *ids], [(0, 0), *spans]

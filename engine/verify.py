@@ -66,8 +66,8 @@ def spread(lm: LanguageModel) -> Int[Tensor, " pos"]:
 
 def read(
     lm: LanguageModel, ids: Int[Tensor, " pos"], length: int | None = None, target: Tensor | None = None
-) -> Float[Tensor, "pos out"]:
-    """What the model makes of ids, `length` of them real; an encoder-decoder also reads them as its target."""
+) -> Float[Tensor, "read out"]:
+    """What the model makes of ids, `length` of them real; an encoder-decoder reads them as target too."""
     lengths = None if length is None else torch.tensor([length])
     if isinstance(lm.model, EncoderDecoder):
         return lm.model(ids[None], (ids if target is None else target)[None], lengths)[0]

@@ -112,7 +112,7 @@ def hide(
     scores: Float[Tensor, "batch head query key"], visible: Bool[Tensor, "#batch query key"]
 ) -> Float[Tensor, "batch head query key"]:
     """-inf where a query may not look; any finite stand-in would leak when real scores are lower."""
-    return scores if visible.all() else scores.masked_fill(~visible[:, None], -math.inf)
+    return scores if visible.all() else torch.where(visible[:, None], scores, -math.inf)
 
 
 def softmax(masked: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:

@@ -33,8 +33,8 @@ def build(config: TransformerConfig, seed: int = 0) -> Transformer:
 def build_empty(config: TransformerConfig) -> Transformer:
     """A model whose parameters have shapes but no memory, for weights that are about to be loaded.
 
-    Embeddings are made from empty tables: nn.Embedding draws its own, and drawing without memory imports torch's
-    compiler, which takes seconds.
+    Embeddings are made from empty tables: nn.Embedding draws its own, and drawing without memory imports
+    torch's compiler, which takes seconds.
     """
     with torch.device("meta"):
         model = assemble(config)
@@ -57,11 +57,9 @@ def assemble(config: TransformerConfig) -> Transformer:
 
 
 def head(config: TransformerConfig, embedding: Embedding) -> Head:
-    return (
-        embedding.unembed
-        if config.tied_embeddings
-        else nn.Linear(config.d_model, config.vocab_size, bias=False)
-    )
+    if config.tied_embeddings:
+        return embedding.unembed
+    return nn.Linear(config.d_model, config.vocab_size, bias=False)
 
 
 def encoder_of(config: TransformerConfig) -> Stack:

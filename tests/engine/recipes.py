@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from torch import nn
+
 from engine.config import FeedForwardConfig, Learned, NormConfig, Rope, StackConfig, TransformerConfig
 from engine.language_model import LanguageModel
 from engine.model.build import build
@@ -55,6 +57,11 @@ def vaswani(**changes: Any) -> TransformerConfig:
 
 
 ASSEMBLIES = {"encoder-only": bert(), "decoder-only": llama(), "encoder-decoder": vaswani()}
+
+
+def part(model: nn.Module, path: str) -> Any:
+    """A sub-module, whose attributes a type checker cannot know."""
+    return model.get_submodule(path)
 
 
 def language_model(settings: TransformerConfig, seed: int = 0) -> LanguageModel:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from engine.capture import Tap, Trace, capture, listening, name_taps, taps, zero_head
 from engine.config import AtlasError
 from engine.model.build import build
-from tests.engine.recipes import ASSEMBLIES, llama
+from tests.engine.recipes import ASSEMBLIES, llama, part
 
 IDS = torch.tensor([[1, 2, 3, 4, 5]])
 
@@ -82,28 +82,25 @@ def test_an_edit_sees_what_came_before_and_changes_what_comes_after(doubling: Do
 
 @pytest.mark.parametrize("wrong", [lambda value, _: value[:, :1], lambda value, _: 3])
 def test_an_edit_must_return_the_same_shape(doubling: Doubling, wrong) -> None:
-    with pytest.raises(AtlasError, match=r"the edit of twice returned .* but a tensor of shape \(1, 2\)"):
-        with capture(edits={"twice": wrong}):
-            doubling(X)
+    sentence = r"the edit of twice returned .* but a tensor of shape \(1, 2\)"
+    with pytest.raises(AtlasError, match=sentence), capture(edits={"twice": wrong}):
+        doubling(X)
 
 
 @pytest.mark.parametrize("arguments", [{"names": "twise"}, {"edits": {"twise": lambda value, _: value}}])
 def test_a_name_that_is_none_is_said_with_its_neighbours(doubling: Doubling, arguments: dict) -> None:
-    with pytest.raises(AtlasError, match="no tap is called twise; near it are twice"):
-        with capture(**arguments):
-            doubling(X)
+    with pytest.raises(AtlasError, match="no tap is called twise; near it are twice"), capture(**arguments):
+        doubling(X)
 
 
 def test_a_capture_in_which_nothing_runs_says_so() -> None:
-    with pytest.raises(AtlasError, match="no model ran"):
-        with capture("*.weights"):
-            pass
+    with pytest.raises(AtlasError, match="no model ran"), capture("*.weights"):
+        pass
 
 
 def test_an_exception_passes_and_leaves_nothing_behind(doubling: Doubling) -> None:
-    with pytest.raises(RuntimeError, match="own"):
-        with capture("no such name"):
-            raise RuntimeError("own")
+    with pytest.raises(RuntimeError, match="own"), capture("no such name"):
+        raise RuntimeError("own")
     assert not listening()
     assert doubling(X).tolist() == [[4.0, 12.0]]
 
@@ -176,7 +173,7 @@ def test_silencing_a_head_takes_away_what_it_added() -> None:
         model(IDS)
     assert edited[z][:, 1].abs().sum() == 0
     d_k = whole[z].shape[-1]
-    W_o = model.get_submodule("decoder.layers.0.self_attention").W_o.weight[:, d_k : 2 * d_k]
+    W_o = part(model, "decoder.layers.0.self_attention").W_o.weight[:, d_k : 2 * d_k]
     torch.testing.assert_close(whole[out] - edited[out], whole[z][:, 1] @ W_o.detach().T)
 
 

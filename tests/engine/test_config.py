@@ -77,11 +77,11 @@ def test_shared_keys_must_divide_the_heads() -> None:
         ("[]", "must be a JSON object, not a list"),
         ('{"vocab_size": 0, "d_model": 4, "max_len": 4}', "vocab_size: Input should be greater than 0"),
         (
-            '{"vocab_size": 5, "d_model": 4, "max_len": 4, "decoder": {"n_layers": 1, "n_heads": 3, "d_ff": 4}}',
+            '{"vocab_size": 5, "d_model": 4, "max_len": 4,"encoder": {"n_layers": 1,"n_heads": 3,"d_ff": 4}}',
             "d_model 4 is not divisible by n_heads 3",
         ),
         (
-            '{"vocab_size": 5, "d_model": 4, "max_len": 4, "decoder": {"n_layers": 1, "n_heads": 1, "d_f": 4}}',
+            '{"vocab_size": 5, "d_model": 4, "max_len": 4, "decoder": {"n_layers":1,"n_heads":1,"d_f":4}}',
             "d_ff: Field required",
         ),
         ('{"vocab_size": 5, "d_model": 4, "max_len": 4, "colour": "red"}', "colour: Extra inputs"),

@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, visible: Tensor) -> tuple[list, list]:
-    """(weights, z) as nested lists, indexed [batch][head][query]; heads share keys in equal neighbouring groups."""
+    """(weights, z) as nested lists [batch][head][query]; neighbouring heads share keys where they must."""
     weights, z = [], []
     for b in range(q.shape[0]):
         rows = [head(q[b], k[b], v[b], visible[min(b, len(visible) - 1)], h) for h in range(q.shape[1])]

@@ -5,6 +5,8 @@ The oracle stays in training mode without dropout: in evaluation mode torch take
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -19,7 +21,7 @@ EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS = torch.tensor([7, 4])
 
 
-def settings(placement: str, activation: str) -> StackConfig:
+def settings(placement: str, activation: Any) -> StackConfig:
     return stack(
         placement=placement, positions=NoPositions(), feed_forward=FeedForwardConfig(activation=activation)
     )
@@ -53,7 +55,7 @@ def layer_names(mine: dict[str, Tensor], path: str, slot: str) -> dict[str, Tens
     return found
 
 
-def copy_layers(mine: nn.Module, theirs: nn.Module, slot: str) -> None:
+def copy_layers(mine: nn.Module, theirs: Any, slot: str) -> None:
     state = mine.state_dict()
     for index, layer in enumerate(theirs.layers):
         layer.load_state_dict(layer_names(state, f"layers.{index}", slot))

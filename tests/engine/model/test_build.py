@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from engine.capture import capture
 from engine.config import Learned, NoPositions, NormConfig, TransformerConfig
 from engine.model.build import build, build_empty
 from engine.model.transformer import DecoderOnly, Embedding, EncoderOnly
-from tests.engine.recipes import ASSEMBLIES, bert, config, llama, stack, vaswani
+from tests.engine.recipes import ASSEMBLIES, bert, config, llama, part, stack, vaswani
 
 every_assembly = pytest.mark.parametrize("settings", ASSEMBLIES.values(), ids=ASSEMBLIES)
 IDS = torch.tensor([[1, 2, 3, 4, 5]])
@@ -34,15 +35,14 @@ def test_the_same_seed_gives_the_same_weights_and_draws_from_nobody(settings: Tr
 @every_assembly
 def test_layers_share_no_weights_and_do_not_start_equal(settings: TransformerConfig) -> None:
     model = build(settings)
-    for name, module_stack in settings.stacks.items():
-        layers = [
-            dict(layer.named_parameters()) for layer in model.get_submodule(f"{name}.layers").children()
-        ]
-        assert len(layers) == module_stack.n_layers
-        for first, second in zip(layers, layers[1:], strict=False):
-            for part, weight in first.items():
-                assert weight.data_ptr() != second[part].data_ptr()
-                assert weight.ndim < 2 or not torch.equal(weight, second[part])
+    for where, described in settings.stacks.items():
+        blocks = model.get_submodule(f"{where}.layers").children()
+        layers = [dict(block.named_parameters()) for block in blocks]
+        assert len(layers) == described.n_layers
+        for first, second in pairwise(layers):
+            for name, weight in first.items():
+                assert weight.data_ptr() != second[name].data_ptr()
+                assert weight.ndim < 2 or not torch.equal(weight, second[name])
 
 
 def test_parameters_grow_by_the_same_number_with_each_layer() -> None:
@@ -64,11 +64,13 @@ def test_every_parameter_is_set(settings: TransformerConfig) -> None:
 
 def test_matrices_are_xavier_and_scaled_embeddings_have_unit_variance() -> None:
     model = build(config(d_model=64, vocab_size=5000, decoder=stack(n_heads=4, d_ff=256)))
-    weight = model.get_submodule("decoder.layers.0.feed_forward").W_in.weight.detach()
+    weight = part(model, "decoder.layers.0.feed_forward").W_in.weight.detach()
     bound = (6 / (64 + 256)) ** 0.5
     assert float(weight.abs().max()) == pytest.approx(bound, rel=1e-3)
     assert float(weight.std()) == pytest.approx(bound / 3**0.5, rel=2e-2)
-    assert float(model.embedding(torch.arange(5000)[None]).detach().std()) == pytest.approx(1, rel=1e-2)
+    assert float(part(model, "embedding")(torch.arange(5000)[None]).detach().std()) == pytest.approx(
+        1, rel=1e-2
+    )
 
 
 @every_assembly
@@ -147,8 +149,8 @@ def test_embedding_norm_stands_after_positions_and_segments() -> None:
     ) as trace:
         model(IDS)
     encoder, tokens = model.encoder, model.embedding(IDS)
-    torch.testing.assert_close(trace["encoder.embed"], tokens + encoder.segments.table.weight[0])
-    positions = encoder.positions.table.weight[:5]
+    torch.testing.assert_close(trace["encoder.embed"], tokens + part(encoder, "segments.table").weight[0])
+    positions = part(encoder, "positions.table").weight[:5]
     torch.testing.assert_close(trace["encoder.position"], trace["encoder.embed"] + positions)
     entry = trace["encoder.layers.0.self_attention_residual.resid_pre"]
     torch.testing.assert_close(entry, encoder.embedding_norm(trace["encoder.position"]))
@@ -164,7 +166,7 @@ def test_computed_tables_are_not_saved(settings: TransformerConfig) -> None:
 def test_a_model_may_be_loaded_with_another_length_unless_positions_are_learned() -> None:
     short, long = (build(llama().model_copy(update={"max_len": n})) for n in (32, 64))
     long.load_state_dict(short.state_dict())
-    with pytest.raises(RuntimeError, match="positions.table"):
+    with pytest.raises(RuntimeError, match=r"encoder\.positions\.table"):
         build(bert().model_copy(update={"max_len": 32})).load_state_dict(build(bert()).state_dict())
 
 

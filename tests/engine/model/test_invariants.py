@@ -24,6 +24,7 @@ from engine.config import (
 )
 from engine.model.build import build
 from engine.model.transformer import EncoderDecoder, Transformer
+from tests.engine.recipes import part
 
 EXACT = {"rtol": 0, "atol": 1e-10}
 VOCAB, MAX_LEN = 11, 12
@@ -55,7 +56,7 @@ def stacks(draw) -> StackConfig:
 
 @dataclass
 class Case:
-    """A model with a batch of two texts of different length, and of targets for a decoder that has a source."""
+    """A model, two texts of different length, and two targets for a decoder that has a source."""
 
     config: TransformerConfig
     seed: int
@@ -102,7 +103,7 @@ def cases(draw) -> Case:
 
 def for_any_model(test):
     quiet = settings(
-        max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+        max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
     )
     return quiet(given(case=cases())(torch.no_grad()(test)))
 
@@ -162,7 +163,7 @@ def test_heads_add_up_to_what_the_sublayer_gives(case: Case) -> None:
     for name, z in trace.items():
         if name.endswith(".z"):
             path = name.removesuffix(".z")
-            linear = case.model.get_submodule(path).W_o
+            linear = part(case.model, path).W_o
             d_k = z.shape[-1]
             total = torch.zeros_like(trace[f"{path}.out"])
             for head in range(z.shape[1]):

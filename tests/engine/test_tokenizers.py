@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import pytest
+import tokenizers
+from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
+
+from engine.config import AtlasError
+from engine.tokenizers import (
+    CharacterTokenizer,
+    Encoding,
+    PretrainedTokenizer,
+    Problem,
+    Tokenizer,
+    WordTokenizer,
+    from_json,
+    shown,
+)
+
+HARD = [
+    "The animal",
+    "i ⭢ j",
+    "👍",
+    "👩‍👩‍👧",
+    "é",
+    "e\u0301",
+    "日本語",
+    "naïve [MASK] x",
+    "하다",
+    "שלום עולם",
+    "abc שלום 123",
+    "$5 and $6",
+    "<b>x</b> &lt; </s>",
+    "a  b",
+    "foo (bar)",
+    "\n x",
+    "\t",
+    "   ",
+    "\u00a0",
+    "\u200b",
+    "\ufeff",
+    "\x00",
+    "",
+]
+
+
+def byte_level() -> PretrainedTokenizer:
+    """Every byte, and a few merges, as in GPT-2."""
+    vocabulary = {piece: id for id, piece in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
+    merges = [("Ġ", "a"), ("Ġ", "ð"), ("c", "d")]
+    for left, right in merges:
+        vocabulary[left + right] = len(vocabulary)
+    library = tokenizers.Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    library.decoder = decoders.ByteLevel()
+    library.add_special_tokens(["<|end|>"])
+    return PretrainedTokenizer(library, eos_id=library.token_to_id("<|end|>"))
+
+
+def word_piece() -> PretrainedTokenizer:
+    """Lower-cased words and their parts between [CLS] and [SEP], as in BERT."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "naive", "sleep", "##ing", "하", "##다", "."]
+    vocabulary = {word: id for id, word in enumerate(words)}
+    library = tokenizers.Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    library.normalizer = normalizers.BertNormalizer()
+    library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    library.decoder = decoders.WordPiece()
+    library.add_special_tokens(words[:4])
+    library.post_processor = processors.TemplateProcessing(
+        single="[CLS] $0 [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return PretrainedTokenizer(library)
+
+
+def sentence_piece() -> PretrainedTokenizer:
+    """▁ for blanks, and bytes where a character is not in the vocabulary, as in LLaMA 2."""
+    pieces = ["<unk>", "<s>", "▁", "▁a", "b", *(f"<0x{byte:02X}>" for byte in range(256))]
+    vocabulary = {piece: id for id, piece in enumerate(pieces)}
+    library = tokenizers.Tokenizer(
+        models.BPE(vocab=vocabulary, merges=[], unk_token="<unk>", byte_fallback=True, fuse_unk=True)
+    )
+    library.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")
+    library.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    )
+    library.add_special_tokens(["<unk>", "<s>"])
+    return PretrainedTokenizer(library, bos_id=1)
+
+
+ALL: dict[str, Tokenizer] = {
+    "characters": CharacterTokenizer("abcdefé 0123日"),
+    "words": WordTokenizer(["the", "cat", "."]),
+    "bytes": byte_level(),
+    "word pieces": word_piece(),
+    "sentence pieces": sentence_piece(),
+}
+
+
+@pytest.mark.parametrize("text", HARD)
+@pytest.mark.parametrize("kind", ALL)
+def test_tokens_stand_in_the_text_in_order(kind: str, text: str) -> None:
+    encoding = ALL[kind].encode(text)
+    reached = 0
+    for token in encoding.tokens:
+        assert 0 <= token.start <= token.end <= len(text)
+        assert token.start >= reached or token.part_of_character
+        assert token.label
+        reached = token.end
+    assert len(encoding) == len(encoding.ids) == len(encoding.pieces) == len(encoding.labels)
+    for group in encoding.groups:
+        assert len(group) > 1
+
+
+@pytest.mark.parametrize("text", HARD)
+def test_bytes_come_back_as_they_were(text: str) -> None:
+    tokenizer = ALL["bytes"]
+    assert tokenizer.decode(tokenizer.encode(text).ids) == text
+
+
+def test_pieces_of_a_character_show_their_bytes_and_stand_together() -> None:
+    encoding = byte_level().encode("é 👍a 日")
+    assert encoding.labels == [
+        "<c3>",
+        "<a9>",
+        "<f0>",
+        "<9f>",
+        "<91>",
+        "<8d>",
+        "a",
+        "␠",
+        "<e6>",
+        "<97>",
+        "<a5>",
+    ]
+    assert encoding.groups == (range(0, 2), range(2, 6), range(8, 11))
+    assert [(t.start, t.end) for t in encoding.tokens[2:7]] == [(1, 3), (2, 3), (2, 3), (2, 3), (3, 4)]
+    assert encoding.problems == [
+        Problem("fragments", "é", 0, 1),
+        Problem("fragments", "👍", 1, 3),
+        Problem("fragments", "日", 5, 6),
+    ]
+
+
+def test_neighbouring_characters_in_pieces_are_two_groups() -> None:
+    assert byte_level().encode("日日").groups == (range(0, 3), range(3, 6))
+
+
+def test_code_points_are_what_is_counted() -> None:
+    family = byte_level().encode("👩‍👩‍👧")
+    assert len(family) == 18
+    assert family.tokens[-1].end == 5
+
+
+def test_labels_of_blanks() -> None:
+    assert byte_level().encode(" a \n\tcd").labels == ["a", "␠", "⏎", "⇥", "cd"]
+    assert shown("  ") == "␠"
+    assert shown("\n   ") == "⏎␠␠␠"
+    assert shown(" \n") == "⏎"
+    assert shown("x\n") == "x⏎"
+
+
+def test_labels_of_what_nobody_sees() -> None:
+    assert [shown(text) for text in ("\u200b", "\u00a0", "\x00", "\u0301")] == [
+        "U+200B",
+        "U+00A0",
+        "U+0000",
+        "◌\u0301",
+    ]
+
+
+def test_a_special_that_was_typed_is_a_special() -> None:
+    token = byte_level().encode("a<|end|>").tokens[1]
+    assert (token.label, token.special, token.start, token.end) == ("<|end|>", True, 1, 8)
+
+
+def test_word_pieces_are_labelled_as_typed() -> None:
+    encoding = word_piece().encode("The naïve  Sleeping.")
+    assert encoding.labels == ["[CLS]", "The", "naïve", "Sleep", "ing", ".", "[SEP]"]
+    assert encoding.pieces == ["[CLS]", "the", "naive", "sleep", "##ing", ".", "[SEP]"]
+    assert [token.special for token in encoding.tokens] == [True, *[False] * 5, True]
+    assert encoding.problems == []
+    assert encoding.tokens[-1].start == len(encoding.text)
+
+
+def test_unknown_words_are_a_problem_and_keep_their_text() -> None:
+    encoding = word_piece().encode("the 🙂 cat")
+    assert encoding.labels == ["[CLS]", "the", "🙂", "cat", "[SEP]"]
+    assert encoding.problems == [Problem("unknown", "🙂", 4, 5), Problem("unknown", "cat", 6, 9)]
+    assert not any(token.special for token in encoding.tokens[1:-1])
+
+
+def test_byte_fallback_of_sentence_pieces() -> None:
+    encoding = sentence_piece().encode("b é")
+    assert encoding.labels == ["b", "␠", "<c3>", "<a9>"]
+    assert encoding.groups == (range(2, 4),)
+    assert sentence_piece().decode(encoding.ids) == "b é"
+
+
+def test_a_decoders_input_begins_with_bos_where_there_is_one() -> None:
+    first = sentence_piece().encode("b", begin=True).tokens[0]
+    assert (first.id, first.label, first.special, first.start, first.end) == (1, "<s>", True, 0, 0)
+    assert byte_level().encode("b", begin=True) == byte_level().encode("b")
+    assert CharacterTokenizer("ab").encode("", begin=True).ids == [1]
+
+
+def test_labels_of_ids_without_a_text() -> None:
+    tokenizer = byte_level()
+    ids = tokenizer.encode(" a👍<|end|>").ids
+    assert [tokenizer.label(id) for id in ids] == ["a", "<f0>", "<9f>", "<91>", "<8d>", "<|end|>"]
+    assert word_piece().label(7) == "ing"
+    assert CharacterTokenizer(" a").label(4) == "␠"
+    with pytest.raises(AtlasError, match="id 999 is not among the 260"):
+        tokenizer.label(999)
+
+
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    with pytest.raises(AtlasError, match="no character at position 1"):
+        byte_level().encode("a\ud83d")
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_json_gives_back_the_same_tokens(kind: str) -> None:
+    again = from_json(ALL[kind].to_json())
+    for text in HARD:
+        assert again.encode(text) == ALL[kind].encode(text)
+    assert len(again) == len(ALL[kind])
+
+
+def test_characters() -> None:
+    tokenizer = CharacterTokenizer("ab c")
+    encoding = tokenizer.encode("cab?")
+    assert encoding.ids == [7, 4, 5, 3]
+    assert (tokenizer.pad_id, tokenizer.bos_id, tokenizer.eos_id, tokenizer.unknown_id, len(tokenizer)) == (
+        0,
+        1,
+        2,
+        3,
+        8,
+    )
+    assert encoding.labels == ["c", "a", "b", "?"]
+    assert tokenizer.problems("cab?") == [Problem("unknown", "?", 3, 4)]
+    assert tokenizer.ids("cab?") == encoding.ids
+    assert tokenizer.decode([1, *encoding.ids, 2]) == "cab"
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [("É", "é"), ("e\u0301", "é"), ("E\u0301", "é"), ("３", "3"), ("\u00a0", " "), ("\u202f", " ")],
+)
+def test_characters_are_read_in_their_plain_form_and_shown_as_typed(typed: str, read: str) -> None:
+    tokenizer = CharacterTokenizer("é3 ")
+    encoding = tokenizer.encode(typed)
+    assert encoding.pieces == [read]
+    assert tokenizer.ids(typed) == tokenizer.ids(read)
+    token = encoding.tokens[0]
+    assert encoding.text[token.start : token.end] == typed
+
+
+def test_an_exact_character_goes_before_its_plain_form() -> None:
+    assert CharacterTokenizer("aA").encode("Aa").pieces == ["A", "a"]
+
+
+def test_words() -> None:
+    tokenizer = WordTokenizer(["the", "cat", "."])
+    encoding = tokenizer.encode("The cat, the cat.")
+    assert encoding.labels == ["The", "cat", ",", "the", "cat", "."]
+    assert encoding.ids == [4, 5, 3, 4, 5, 6]
+    assert tokenizer.decode(encoding.ids) == "the cat the cat ."
+
+
+def test_a_typed_special_is_only_text_to_our_own() -> None:
+    assert WordTokenizer(["s"]).encode("<s>").ids == [3, 4, 3]
+    assert not any(token.special for token in CharacterTokenizer("<s>/").encode("<s>").tokens)
+
+
+def test_an_empty_text_has_no_tokens() -> None:
+    assert CharacterTokenizer("a").encode("") == Encoding("", ())
+    assert byte_level().encode("").tokens == ()
