@@ -35,7 +35,7 @@ def absent() -> None:
     """The catalogue's models that can be fetched, with size and licence before anything is."""
     entries = library.absent()
     if entries:
-        panels.heading(_("To be had"))
+        panels.heading(_("Ready to fetch"))
     for entry in entries:
         with st.container(key=f"atlas-model-{entry.name}"):
             _name(entry.title, _(entry.summary))

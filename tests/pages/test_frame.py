@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from pages.components import navigation, state
 from pages.components.language import LANGUAGES
+from tests.pages.conftest import ROOT
 
 SCREENS = list(navigation.SCREENS)
 Start = Callable[..., AppTest]
@@ -129,3 +132,9 @@ def test_an_unexpected_error_is_a_calm_sentence_and_a_log_entry(caplog: pytest.L
     assert "Something went wrong" in html(app)
     assert "secret detail" not in html(app)
     assert "secret detail" in caplog.text
+
+
+def test_the_app_is_there_before_torch_is() -> None:
+    names = ["anatomy", "controls", "library", "navigation", "panels", "resources", "shelf", "shell", "state"]
+    code = f"import sys; from pages.components import {', '.join(names)}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

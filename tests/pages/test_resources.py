@@ -71,6 +71,27 @@ def test_200_different_inputs_stay_within_the_bound() -> None:
     assert cache.bytes == 50_000
 
 
+def test_two_windows_opened_at_once_load_a_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    import engine
+
+    loaded = []
+
+    def load(target: str) -> str:
+        loaded.append(target)
+        time.sleep(0.1)
+        return "model"
+
+    monkeypatch.setattr(engine, "load", load)
+    got = []
+    threads = [threading.Thread(target=lambda: got.append(resources.model("pocket"))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert got == ["model"] * 4
+    assert len(loaded) == 1
+
+
 def test_a_figure_is_the_same_object_for_the_same_key_and_another_for_another() -> None:
     first = resources.figure("ledger", ("text", 1), object)
     assert resources.figure("ledger", ("text", 1), object) is first
