@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from engine.config import AtlasError, TransformerConfig
@@ -35,7 +35,7 @@ def save_checkpoint(
     """Write the four files, making the folder where there is none."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(model.state_dict(), folder / "model.safetensors")
+    (folder / "model.safetensors").write_bytes(save(model.state_dict()))
     texts = {
         "config.json": config.to_json(),
         "tokenizer.json": tokenizer.to_json(),

@@ -120,7 +120,9 @@ def test_the_edges(lm: LanguageModel, text: str, iso: str) -> None:
     assert lm.generate(text) == iso
 
 
-def test_a_trace_reads_as_typed_and_looks_where_the_answer_stands(lm: LanguageModel, card: dict[str, Any]) -> None:
+def test_a_trace_reads_as_typed_and_looks_where_the_answer_stands(
+    lm: LanguageModel, card: dict[str, Any]
+) -> None:
     trace = lm.trace("Mardi 3 Juin 2025")
     assert trace.source is not None
     assert trace.target is not None
