@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 
+from engine.language_model import EMBEDDED
+from engine.training.__main__ import main
 from engine.training.examples import Example
 from engine.training.measure import by_group, share
 
@@ -28,3 +32,15 @@ def test_share_counts_scored_characters_whose_heaviest_source_is_true() -> None:
 def test_by_group_breaks_whole_targets_down() -> None:
     one, two = Example("x", "a", (at(0),), "zh"), Example("x", "b", (at(0),), "de")
     assert by_group([one, one, two], ["a", "x", "b"]) == {"de": 1.0, "zh": 0.5}
+
+
+def test_the_command_refuses_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", "nowhere"]) == 1
+    assert capsys.readouterr().err == "the folder nowhere has no config.json\n"
+    assert main(["measure", str(EMBEDDED / "pocket")]) == 1
+    assert "was not trained for a task" in capsys.readouterr().err
+
+
+def test_the_command_measures_a_folder_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measure", str(EMBEDDED / "dates"), "--count", "20"]) == 0
+    assert json.loads(capsys.readouterr().out)["exact"]["held_out"] >= 0.95
