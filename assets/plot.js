@@ -120,6 +120,11 @@ function withHeatMaps(figure) {
   }));
 }
 
+/** Which of the spans between rising edges holds a value; -1 for none. */
+function between(edges, value) {
+  return edges.findIndex((edge, index) => value >= edge && value < edges[index + 1]);
+}
+
 const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Whether a key belongs to what has the focus: a text field, or a control that uses arrows itself. */
@@ -422,7 +427,7 @@ class Plot {
     if (meta?.scroll || !box) this.root.insertBefore(this.aside, this.tools);
     else {
       this.scaler.append(this.aside);
-      const below = meta.matrix ? meta.matrix.y1 + 14 : box[3];
+      const below = meta.matrix.ys.at(-1) + 14;
       Object.assign(this.aside.style, { left: `${box[0]}px`, top: `${below}px`, width: `${box[2] - box[0]}px` });
     }
   }
@@ -434,14 +439,12 @@ class Plot {
     const box = this.canvas.getBoundingClientRect();
     const x = (event.clientX - box.left) / this.scale;
     const y = (event.clientY - box.top) / this.scale;
-    const { matrix } = meta;
     const shown = meta.aside || this.steps[this.step]?.beat === 9;
-    if (matrix && shown && x >= matrix.x0 && x < matrix.x1 && y >= matrix.y0 && y < matrix.y1) {
-      this.host.pick({ query: Math.floor((y - matrix.y0) / matrix.side), key: Math.floor((x - matrix.x0) / matrix.side) });
-      return;
-    }
+    const query = shown ? between(meta.matrix.ys, y) : -1;
+    const key = shown ? between(meta.matrix.xs, x) : -1;
+    if (query >= 0 && key >= 0) return this.host.pick({ query, key });
     const column = meta.columns.find(([, x0, x1]) => x >= x0 && x < x1);
-    if (column && y < meta.ledger_bottom) this.host.pick({ key: column[0], head: y < meta.header ? "token" : "cell" });
+    if (column && y < meta.ledger_bottom) this.host.pick({ key: column[0] });
   }
 
   // --- export

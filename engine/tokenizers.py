@@ -311,7 +311,7 @@ def shown(text: str) -> str:
     """Text as a label: without its leading blank, and with a sign for what would be invisible."""
     text = text.removeprefix(" ") or text
     if not text.strip():
-        text = text.replace(" ", "␠")
+        text = text.replace(" ", "␣")
     text = text.replace("\n", "⏎").replace("\t", "⇥")
     if text and unicodedata.combining(text[0]):
         return "◌" + text  # a mark alone needs something to sit on

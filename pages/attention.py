@@ -39,8 +39,10 @@ def choose() -> tuple[LanguageModel, str, HeadWalk]:
         text = controls.text(start.text)
         edited = state.view().weights
         lm = resources.model(known.name, edited)
-        target = (controls.text("", "target", _("Target")) or None) if "cross" in lm.sites else None
+        target = (state.view().target or None) if "cross" in lm.sites else None
         trace = resources.trace(known.name, text, target, edited)
+        if "cross" in lm.sites:
+            controls.target(trace.texts["decoder"].text)
         kind = controls.kind(list(lm.sites), start.kind)
         stack = lm.config.stacks[lm.sites[kind].stack]
         layer = controls.layer(stack.n_layers, start.layer)
@@ -49,6 +51,8 @@ def choose() -> tuple[LanguageModel, str, HeadWalk]:
         queries, keys = token_rows(trace, place)
         query = controls.token("query", queries.labels, start.query)
         specimens.menu()
+        controls.offer()
+    panels.notes(look_for.warnings(trace, lm.title))
     chain = resources.layer_trace(known.name, text, place.stack, layer, target, edited)
     focus = state.fit("key", len(keys), strongest_key(chain, place, query))
     return (

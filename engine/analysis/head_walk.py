@@ -49,6 +49,7 @@ class HeadWalk:
     place: HeadPlace
     query_tokens: tuple[Token, ...]
     key_tokens: tuple[Token, ...]
+    key_groups: tuple[range, ...]  # keys that together are one character
     query: int
     focus: int
     shown: tuple[int, ...]
@@ -156,6 +157,7 @@ def walk_head(
         place=place,
         query_tokens=queries.tokens,
         key_tokens=keys.tokens,
+        key_groups=keys.groups,
         query=query,
         focus=focus,
         shown=shown,

@@ -14,7 +14,7 @@ from engine.figures import beats
 from engine.figures.beats import Translate
 from engine.figures.cells import cell_lane
 from engine.figures.drawing import CLEAR, Drawing, Part, changes
-from engine.figures.matrix import matrix_box, matrix_parts
+from engine.figures.matrix import grid, matrix_parts
 from engine.figures.sheet import CELLS, STRIPS, Format, lay_out
 from engine.figures.theme import FONT, Theme, escape, shorten
 from engine.figures.vectors import heads_lane, vector_lane
@@ -112,7 +112,21 @@ def shapes(drawing: Drawing) -> list[dict]:
         }
         for lane, box in sheet.lanes.items() if lane in CELLS and not sheet.format.labels_above
     ]  # fmt: skip
-    return [lit, *rules]
+    return [lit, *rules, *braces(drawing)]
+
+
+def braces(drawing: Drawing) -> list[dict]:
+    """A line under the tokens that together are one character."""
+    walk, sheet, y = drawing.walk, drawing.sheet, drawing.sheet.lanes["x"].y0 - 2.5
+    groups = [[c for c, key in enumerate(walk.shown) if key in group] for group in walk.key_groups]
+    return [
+        {
+            "type": "line", "y0": y, "y1": y,
+            "x0": sheet.columns[group[0]].x0 + 2, "x1": sheet.columns[group[-1]].x1 - 2,
+            "line": {"width": 2, "color": drawing.theme.key},
+        }
+        for group in groups if group
+    ]  # fmt: skip
 
 
 def token_labels(drawing: Drawing) -> list[dict]:
@@ -152,7 +166,7 @@ def meta(drawing: Drawing) -> dict:
     """What the player shows beside the figure and how it reads a click, as plain JSON."""
     sheet, walk = drawing.sheet, drawing.walk
     aside = sheet.aside
-    matrix, side = matrix_box(drawing)
+    matrix = grid(drawing)
     return {
         "steps": [
             {
@@ -164,8 +178,7 @@ def meta(drawing: Drawing) -> dict:
         "columns": [[key, box.x0, box.x1] for key, box in zip(walk.shown, sheet.columns, strict=True)],
         "ledger_bottom": sheet.lanes["heads"].y0,
         "aside": [aside.x0, aside.y0, aside.x1, aside.y1] if aside else None,
-        "matrix": {"x0": matrix.x0, "y0": matrix.y0, "x1": matrix.x1, "y1": matrix.y1, "side": side},
-        "header": sheet.lanes["x"].y0,
+        "matrix": {"xs": matrix.xs.round(1).tolist(), "ys": matrix.ys.round(1).tolist()},
         "format": sheet.format.name,
         "scroll": sheet.format.labels_above,
     }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,18 +17,38 @@ MAX_SQUARES = 1600  # above, an image: squares tween, but each is a node
 QUIET = 0.3
 
 
-def matrix_box(drawing: Drawing) -> tuple[Box, float]:
-    """Where the cells go, and their side. Without a block of its own the matrix lies over the ledger on its beat."""
+@dataclass(frozen=True)
+class Grid:
+    """Edges of the matrix's rows and columns, and the side of a cell."""
+
+    xs: np.ndarray  # (key + 1,)
+    ys: np.ndarray  # (query + 1,)
+    side: float
+
+    def centres(self, pairs: Sequence[tuple[int, int]]) -> Trace:
+        """x and y of (query, key) cells."""
+        return {
+            "x": [round(float(self.xs[k] + self.xs[k + 1]) / 2, 1) for _, k in pairs],
+            "y": [round(float(self.ys[q] + self.ys[q + 1]) / 2, 1) for q, _ in pairs],
+        }
+
+
+def grid(drawing: Drawing) -> Grid:
+    """Where the cells go. Without a block of its own the matrix takes the ledger's place on its beat, under the
+    same tokens: each key keeps its column.
+    """
     rows, columns = drawing.walk.matrix.shape
     sheet = drawing.sheet
-    block = sheet.aside
-    if block is None:
-        side = sheet.format.height
-        block = Box((sheet.width - side) / 2, 0, (sheet.width + side) / 2, side)
-    left, top = block.width * 0.17, 4.0
-    side = min((block.width - left) / columns, (block.height - top) / rows, block.width / 7)
-    x0, y0 = block.x0 + left, block.y0 + top
-    return Box(x0, y0, x0 + side * columns, y0 + side * rows), side
+    if sheet.aside is None and len(sheet.columns) == columns:
+        top, bottom = sheet.lanes["x"].y0, sheet.lanes["values"].y1
+        xs = np.array([column.x0 for column in sheet.columns] + [sheet.columns[-1].x1])
+        ys = np.linspace(top, bottom, rows + 1)
+        return Grid(xs, ys, min(float(ys[1] - ys[0]), float(np.diff(xs).min())))
+    top = 0 if sheet.aside else sheet.lanes["x"].y0
+    block = sheet.aside or Box(sheet.query.x1, top, sheet.columns[-1].x1, sheet.lanes["values"].y1)
+    left = block.x0 + min(block.width * 0.17, 120)
+    side = min((block.x1 - left) / columns, (block.height - 4) / rows, block.width / 7)
+    return Grid(left + side * np.arange(columns + 1), block.y0 + 4 + side * np.arange(rows + 1), side)
 
 
 def matrix_parts(drawing: Drawing) -> list[Part]:
@@ -80,31 +101,31 @@ def squares(drawing: Drawing) -> list[Part]:
 
 
 def weights(drawing: Drawing, pairs: Sequence[tuple[int, int]], loud: Callable[[int], float]) -> Part:
-    walk, theme = drawing.walk, drawing.theme
-    side = matrix_box(drawing)[1]
+    walk, theme, place = drawing.walk, drawing.theme, grid(drawing)
     fills = [
         theme.weight_color(float(walk.matrix[pair])) if walk.visible[pair] else theme.faint for pair in pairs
     ]
     fixed = {
-        "type": "scatter", "mode": "markers", **centres(drawing, pairs),
+        "type": "scatter", "mode": "markers", **place.centres(pairs),
         "customdata": [pair_words(drawing, *pair) for pair in pairs], "hovertemplate": "%{customdata}<extra></extra>",
     }  # fmt: skip
 
     def build(step: int) -> Trace:
-        return fixed | {"marker": square(side, 1.5, fills, loud(step))}
+        return fixed | {"marker": square(place.side, 1.5, fills, loud(step))}
 
     return build
 
 
 def hidden_marks(drawing: Drawing, pairs: Sequence[tuple[int, int]]) -> Part:
     """One diagonal stroke a hidden cell, so that the hidden half reads as hatched."""
-    side = matrix_box(drawing)[1]
-    fixed = {"type": "scatter", "mode": "markers", "hoverinfo": "skip", **centres(drawing, pairs)}
+    place = grid(drawing)
+    fixed = {"type": "scatter", "mode": "markers", "hoverinfo": "skip", **place.centres(pairs)}
 
     def build(step: int) -> Trace:
         return fixed | {
             "marker": {
-                "symbol": "line-ne", "size": round(side * 0.8, 1), "line": {"width": 1, "color": drawing.theme.hatch},
+                "symbol": "line-ne", "size": round(place.side * 0.8, 1),
+                "line": {"width": 1, "color": drawing.theme.hatch},
                 "opacity": 0.6 * level(drawing, step),
             }
         }  # fmt: skip
@@ -112,26 +133,18 @@ def hidden_marks(drawing: Drawing, pairs: Sequence[tuple[int, int]]) -> Part:
     return build
 
 
-def centres(drawing: Drawing, pairs: Sequence[tuple[int, int]]) -> Trace:
-    box, side = matrix_box(drawing)
-    return {
-        "x": [round(box.x0 + (k + 0.5) * side, 1) for _, k in pairs],
-        "y": [round(box.y0 + (q + 0.5) * side, 1) for q, _ in pairs],
-    }
-
-
 def image(drawing: Drawing) -> list[Part]:
     """The matrix of a long input: a heat map over a hatched ground that shows where cells are hidden."""
-    walk, theme = drawing.walk, drawing.theme
-    box, side = matrix_box(drawing)
+    walk, theme, place = drawing.walk, drawing.theme, grid(drawing)
+    x0, x1, y0, y1 = (float(edge) for edge in (place.xs[0], place.xs[-1], place.ys[0], place.ys[-1]))
     ground: Trace = {
         "type": "scatter", "mode": "lines", "fill": "toself", "line": {"width": 0}, "hoverinfo": "skip",
-        "x": [box.x0, box.x1, box.x1, box.x0, box.x0], "y": [box.y0, box.y0, box.y1, box.y1, box.y0],
+        "x": [x0, x1, x1, x0, x0], "y": [y0, y0, y1, y1, y0],
         "fillpattern": {"shape": "/", "fgcolor": theme.hatch, "bgcolor": theme.faint, "size": 6, "solidity": 0.12},
     }  # fmt: skip
     heat: Trace = {
         "type": "heatmap", "z": typed(np.where(walk.visible, walk.matrix, np.nan)),
-        "x0": box.x0 + side / 2, "dx": side, "y0": box.y0 + side / 2, "dy": side, "zmin": 0, "zmax": 1,
+        "x0": x0 + place.side / 2, "dx": place.side, "y0": y0 + place.side / 2, "dy": place.side, "zmin": 0, "zmax": 1,
         "colorscale": [[0, theme.weight[0]], [1, theme.weight[1]]], "showscale": False, "hoverongaps": False,
         "hovertemplate": "%{z:.4f}<extra></extra>",
     }  # fmt: skip
@@ -140,11 +153,11 @@ def image(drawing: Drawing) -> list[Part]:
 
 def frame(drawing: Drawing) -> Part:
     """Outlines around the query's row and the cell in focus."""
-    walk, theme = drawing.walk, drawing.theme
-    box, side = matrix_box(drawing)
-    y0, y1 = box.y0 + walk.query * side, box.y0 + (walk.query + 1) * side
-    x0, x1 = box.x0 + walk.focus * side, box.x0 + (walk.focus + 1) * side
-    xs = [box.x0, box.x1, box.x1, box.x0, box.x0, None, x0, x1, x1, x0, x0]
+    walk, theme, place = drawing.walk, drawing.theme, grid(drawing)
+    y0, y1 = map(float, place.ys[walk.query : walk.query + 2])
+    x0, x1 = map(float, place.xs[walk.focus : walk.focus + 2])
+    left, right = float(place.xs[0]), float(place.xs[-1])
+    xs = [left, right, right, left, left, None, x0, x1, x1, x0, x0]
     ys = [y0, y0, y1, y1, y0, None, y0, y0, y1, y1, y0]
 
     def build(step: int) -> Trace:
@@ -157,19 +170,20 @@ def frame(drawing: Drawing) -> Part:
 
 def row_names(drawing: Drawing) -> Part:
     """Tokens at the left of the rows; only the query's when rows are thin."""
-    walk, theme = drawing.walk, drawing.theme
-    box, side = matrix_box(drawing)
-    size = max(9.0, min(drawing.sheet.format.note + 0.5, side * 0.8))
-    rows = list(range(len(walk.query_tokens))) if side >= 11 else [walk.query]
-    names = [escape(shorten(walk.query_tokens[q].label, 46 / size)) for q in rows]
+    walk, theme, place = drawing.walk, drawing.theme, grid(drawing)
+    height, room = float(place.ys[1] - place.ys[0]), (46 if drawing.sheet.aside else 200)
+    size = max(9.0, min(drawing.sheet.format.note + 0.5 if drawing.sheet.aside else 28, height * 0.8))
+    rows = list(range(len(walk.query_tokens))) if height >= 11 else [walk.query]
+    names = [escape(shorten(walk.query_tokens[q].label, room / size)) for q in rows]
     names = [f"<b>{name}</b>" if q == walk.query else name for q, name in zip(rows, names, strict=True)]
-    ys = [round(box.y0 + (q + 0.5) * side, 1) for q in rows]
+    ys = place.centres([(q, 0) for q in rows])["y"]
+    x = float(place.xs[0]) - 6
 
     def build(step: int) -> Trace:
         ink = (
             [theme.query if q == walk.query else theme.muted for q in rows] if level(drawing, step) else CLEAR
         )
-        return words([box.x0 - 5] * len(names), ys, names, size, ink, "middle left")
+        return words([x] * len(names), ys, names, size, ink, "middle left")
 
     return build
 

@@ -58,7 +58,7 @@ def model(default: str) -> library.Known:
         shown,
         lambda name: known[name].title,
         _model_chosen,
-        width=170,
+        width=160,
         named=False,
     )
     return known[shown]
@@ -92,7 +92,12 @@ def door(screen: str, words: str) -> None:
         panels.paragraph(words)
 
 
-def text(default: str, parameter: str = "text", label: str | None = None) -> str:
+def target(written: str) -> None:
+    """A field for the target, while it is empty the model writes its own: `written`, shown in its place."""
+    text("", "target", _("Target"), _("writes {target}").format(target=written))
+
+
+def text(default: str, parameter: str = "text", label: str | None = None, hint: str | None = None) -> str:
     """A field for the source (or, as `parameter="target"`, for the target); what is typed is used as it
     stands.
     """
@@ -104,7 +109,7 @@ def text(default: str, parameter: str = "text", label: str | None = None) -> str
     _set(key, shown.replace("\n", NEWLINE))
     label = label or _("Text")
     st.text_input(
-        label, key=key, placeholder=_("Type a sentence"), label_visibility="collapsed", autocomplete="off",
+        label, key=key, placeholder=hint or _("Type a sentence"), label_visibility="collapsed", autocomplete="off",
         on_change=lambda: _text_typed(parameter, st.session_state[key] or ""),
     )  # fmt: skip
     if len(shown) > state.TEXT_LIMIT:
@@ -140,14 +145,14 @@ def kind(kinds: Sequence[str], default: str | None = None) -> str:
 def layer(count: int, default: int = 0) -> int:
     """Pick one of `count` layers."""
     shown = state.fit("layer", count, default)
-    _select("layer", _("layer"), range(count), shown, str, partial(_moved, "layer"), width=112)
+    _select("layer", _("layer"), range(count), shown, str, partial(_moved, "layer"), width=108)
     return shown
 
 
 def head(count: int, default: int = 0) -> int:
     """Pick one of `count` heads."""
     shown = state.fit("head", count, default)
-    _select("head", _("head"), range(count), shown, str, partial(_moved, "head"), width=112)
+    _select("head", _("head"), range(count), shown, str, partial(_moved, "head"), width=108)
     return shown
 
 
@@ -164,7 +169,7 @@ def token(parameter: str, labels: Sequence[str], default: int = 0) -> int:
     words = {"query": _("query"), "key": _("key")}
     _select(
         parameter, words[parameter], range(len(labels)), shown, lambda index: numbered(index, labels[index]),
-        partial(_moved, parameter), width=168,
+        partial(_moved, parameter), width=150,
     )  # fmt: skip
     return shown
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from engine.analysis.head_walk import HeadWalk
-from pages.components.language import _, language
+from pages.components.language import N_, _, language
 from pages.components.specimens import Specimen
 
+if TYPE_CHECKING:
+    from engine.language_model import TextTrace
+
 SINK = 0.5  # mean weight on the first key from which the lesson's word for it is used
+NAMED = 6  # unreadable characters that a warning names
+UNREADABLE = {
+    "unknown": N_("{model} does not know {texts}: it reads a stand-in there, so do not trust what it makes of them."),
+    "fragments": N_("{model} knows {texts} only in pieces: the tokens over one line are the bytes of one character."),
+}
 SHARE = 0.02  # weight below which a second key is not worth a sentence
 
 
@@ -27,6 +37,19 @@ def lines(walk: HeadWalk, specimen: Specimen | None) -> tuple[str, list[str]]:
         )  # fmt: skip
         said.append(_("Weight outside the window: {weight}.").format(weight=f"{walk.elsewhere:.3f}"))
     return _("What to look for"), [*said, _("A weight shows where a head reads, not why the model answers.")]
+
+
+def warnings(trace: TextTrace, model: str) -> list[str]:
+    """What this model cannot read in the texts on screen: characters it does not know, or knows only in pieces."""
+    said = []
+    for kind, template in UNREADABLE.items():
+        found = [p.text for text in trace.texts.values() for p in text.problems if p.kind == kind and p.text]
+        if found:
+            distinct = list(dict.fromkeys(found))
+            more = " …" if len(distinct) > NAMED else ""
+            quoted = ", ".join(f"“{text}”" for text in distinct[:NAMED]) + more
+            said.append(_(template).format(model=model, texts=quoted))
+    return said
 
 
 def reads_from(walk: HeadWalk) -> str:

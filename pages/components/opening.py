@@ -6,7 +6,7 @@ from engine.analysis.head_walk import locate, walk_head
 from engine.figures.ledger import ledger_spec
 from engine.figures.sheet import FORMATS
 from engine.figures.theme import THEMES
-from pages.components import library, panels, resources, specimens, state
+from pages.components import library, resources, specimens, state
 from pages.components.language import _, language
 from pages.components.plot import Sheet, plot, room, sheet, theme_name
 
@@ -22,8 +22,8 @@ def show() -> None:
     figure = resources.figure(
         "opening", (specimen, form, theme_name(), language()), lambda: _draw(specimen, form)
     )
-    plot(figure, key=KEY, label=specimen.text, name="attention", autoplay=True)
-    panels.paragraph(specimen.look_for[language()])
+    aside = (_("What to look for"), [specimen.look_for[language()]])
+    plot(figure, key=KEY, label=specimen.text, name="attention", step="4a", aside=aside, autoplay=True)
 
 
 def _draw(specimen: specimens.Specimen, form: str) -> Sheet:

@@ -126,7 +126,7 @@ def test_pieces_of_a_character_show_their_bytes_and_stand_together() -> None:
         "<91>",
         "<8d>",
         "a",
-        "␠",
+        "␣",
         "<e6>",
         "<97>",
         "<a5>",
@@ -151,9 +151,9 @@ def test_code_points_are_what_is_counted() -> None:
 
 
 def test_labels_of_blanks() -> None:
-    assert byte_level().encode(" a \n\tcd").labels == ["a", "␠", "⏎", "⇥", "cd"]
-    assert shown("  ") == "␠"
-    assert shown("\n   ") == "⏎␠␠␠"
+    assert byte_level().encode(" a \n\tcd").labels == ["a", "␣", "⏎", "⇥", "cd"]
+    assert shown("  ") == "␣"
+    assert shown("\n   ") == "⏎␣␣␣"
     assert shown(" \n") == "⏎"
     assert shown("x\n") == "x⏎"
 
@@ -190,7 +190,7 @@ def test_unknown_words_are_a_problem_and_keep_their_text() -> None:
 
 def test_byte_fallback_of_sentence_pieces() -> None:
     encoding = sentence_piece().encode("b é")
-    assert encoding.labels == ["b", "␠", "<c3>", "<a9>"]
+    assert encoding.labels == ["b", "␣", "<c3>", "<a9>"]
     assert encoding.groups == (range(2, 4),)
     assert sentence_piece().decode(encoding.ids) == "b é"
 
@@ -207,7 +207,7 @@ def test_labels_of_ids_without_a_text() -> None:
     ids = tokenizer.encode(" a👍<|end|>").ids
     assert [tokenizer.label(id) for id in ids] == ["a", "<f0>", "<9f>", "<91>", "<8d>", "<|end|>"]
     assert word_piece().label(7) == "ing"
-    assert CharacterTokenizer(" a").label(4) == "␠"
+    assert CharacterTokenizer(" a").label(4) == "␣"
     with pytest.raises(AtlasError, match="id 999 is not among the 260"):
         tokenizer.label(999)
 

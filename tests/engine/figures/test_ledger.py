@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,7 +89,8 @@ def test_the_first_query_is_on_top():
     matrix = spec["layout"]["meta"]["matrix"]
     others = next(trace for trace in spec["data"] if trace.get("mode") == "markers" and len(trace["x"]) == 20)
     assert others["customdata"][0].startswith("the → the")
-    assert others["y"][0] == pytest.approx(matrix["y0"] + matrix["side"] / 2, abs=0.1)
+    assert others["y"][0] == pytest.approx((matrix["ys"][0] + matrix["ys"][1]) / 2, abs=0.1)
+    assert matrix["ys"] == sorted(matrix["ys"])
 
 
 def test_cells_slide_from_lane_to_lane_and_keep_their_ids():
@@ -179,6 +181,20 @@ def test_a_long_text_has_one_image_for_its_matrix():
     assert image["z"]["shape"] == "100, 100"
     assert image["zmin"] == 0
     assert len(cells(spec)[0]["x"]) == 32
+
+
+def test_on_stage_the_matrix_keeps_the_tokens_columns():
+    spec = spec_of(walk(SENTENCE), "talk")
+    columns = spec["layout"]["meta"]["columns"]
+    assert spec["layout"]["meta"]["matrix"]["xs"][:-1] == [round(x0, 1) for _, x0, _ in columns]
+
+
+def test_pieces_of_one_character_stand_on_one_line():
+    made = replace(walk(SENTENCE), key_groups=(range(1, 4),))
+    spec = spec_of(made)
+    columns = spec["layout"]["meta"]["columns"]
+    line = spec["layout"]["shapes"][-1]
+    assert (line["x0"], line["x1"]) == (columns[1][1] + 2, columns[3][2] - 2)
 
 
 def test_changes_are_what_differs_somewhere():

@@ -126,7 +126,7 @@ def test_a_trace_reads_as_typed_and_looks_where_the_answer_stands(
     trace = lm.trace("Mardi 3 Juin 2025")
     assert trace.source is not None
     assert trace.target is not None
-    assert "".join(trace.source.labels) == "Mardi␠3␠Juin␠2025"
+    assert "".join(trace.source.labels) == "Mardi␣3␣Juin␣2025"
     assert trace.target.text == "2025-06-03"
     best = card["metrics"]["alignment"]["best"]
     weights = trace[f"decoder.layers.{best['layer']}.cross_attention.weights"][0, best["head"]]
