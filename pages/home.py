@@ -21,12 +21,17 @@ def typed() -> None:
 
 
 def field() -> None:
-    """A sentence for the model a visitor opens on; Dates reads nothing but dates."""
-    name = state.view().model or library.default()
-    words = _("Type a date as people write it") if name == "dates" else _("Type a sentence, then press Enter")
+    """The one sentence and the field under it; Dates, where it is the model one opens on, reads only dates."""
+    if (state.view().model or library.default()) == "dates":
+        invitation = _("Type a date and watch a Transformer read it: every number, as it is computed.")
+        words = _("Type a date as people write it")
+    else:
+        invitation = _("Type a sentence and watch a Transformer read it: every number, as it is computed.")
+        words = _("Type a sentence, then press Enter")
+    panels.statement(invitation)
     with st.container(key="atlas-field"):
         st.text_input(
-            _("A sentence"), key="atlas-text", placeholder=words, label_visibility="collapsed",
+            _("Text"), key="atlas-text", placeholder=words, label_visibility="collapsed",
             autocomplete="off", on_change=typed,
         )  # fmt: skip
 
@@ -35,9 +40,6 @@ with shell.frame("home", _("Attention Atlas")):
     if st.session_state.pop(GO, False):
         st.switch_page(navigation.path("attention"), query_params=state.write(state.view()))
     with st.container(key="atlas-home"):
-        panels.statement(
-            _("Type a sentence and watch a Transformer read it: every number, as it is computed.")
-        )
         field()
         with shell.boundary():
             opening.show()
