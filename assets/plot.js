@@ -136,7 +136,7 @@ function typing(target) {
 }
 
 function onKey(event) {
-  if (!stepper || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+  if (!stepper?.root.isConnected || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
   const presses = event.target instanceof Element && event.target.closest("button, a, summary, label, [role=radio], [role=checkbox]");
   if (event.key === " " && presses) return;
   if (stepper.key(event.key)) event.preventDefault();
@@ -361,6 +361,7 @@ class Plot {
     if (this.step === this.steps.length - 1) this.go(0);
     const tick = () => {
       this.timer = setTimeout(() => {
+        if (!this.root.isConnected) return this.destroy();
         if (this.step === this.steps.length - 1 && !this.data.autoplay) return this.pause();
         this.go((this.step + 1) % this.steps.length);
         tick();

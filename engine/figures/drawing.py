@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,13 +40,22 @@ class Drawing:
         """The ground of the column in focus."""
         return mix(self.theme.ground, self.theme.accent, 0.09)
 
+    @cached_property
+    def beats(self) -> list[int]:
+        """The beat of each step."""
+        return [step.beat for step in self.steps]
+
+    @cached_property
+    def _steps(self) -> dict[str, int]:
+        return {step.name: index for index, step in enumerate(self.steps)}
+
     def at(self, name: str) -> int:
         """Index of the step called `name`."""
-        return [step.name for step in self.steps].index(name)
+        return self._steps[name]
 
     def first(self, beat: int) -> int:
         """Index of the first stroke of a beat."""
-        return [step.beat for step in self.steps].index(beat)
+        return self.beats.index(beat)
 
 
 def still(trace: Trace) -> Part:

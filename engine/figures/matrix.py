@@ -59,7 +59,7 @@ def matrix_parts(drawing: Drawing) -> list[Part]:
 
 def level(drawing: Drawing, step: int) -> float:
     """How loud the matrix is: waiting beside the ledger, full on its beat; over the ledger it is absent till then."""
-    beat = drawing.steps[step].beat
+    beat = drawing.beats[step]
     if drawing.sheet.aside is None:
         return float(beat == 9)
     return 1.0 if beat >= 9 else QUIET
@@ -75,7 +75,7 @@ def cover(drawing: Drawing) -> Part:
             "x": [sheet.width / 2], "y": [sheet.height / 2],
             "marker": {
                 "symbol": "square", "size": sheet.width, "color": theme.ground,
-                "opacity": [0.97 * (drawing.steps[step].beat == 9)],
+                "opacity": [0.97 * (drawing.beats[step] == 9)],
             },
         }  # fmt: skip
 

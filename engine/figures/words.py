@@ -58,7 +58,7 @@ def lane_names(drawing: Drawing) -> list[Part]:
     ys = [box.y0 - form.title * 0.62 if form.labels_above else box.y - shift for box in boxes]
 
     def titles(step: int) -> Trace:
-        now = [BEAT[lane] == drawing.steps[step].beat or is_values(drawing, lane, step) for lane in lanes]
+        now = [BEAT[lane] == drawing.beats[step] or is_values(drawing, lane, step) for lane in lanes]
         names = [
             _("values v") if lane == "values" and step < drawing.at("8") else said[lane][0] for lane in lanes
         ]
@@ -74,7 +74,7 @@ def lane_names(drawing: Drawing) -> list[Part]:
 
 def is_values(drawing: Drawing, lane: str, step: int) -> bool:
     """Whether this is the values' lane on the beat that projects them; it has a second beat, its own."""
-    return lane == "values" and drawing.steps[step].beat == 2
+    return lane == "values" and drawing.beats[step] == 2
 
 
 def row_sums(drawing: Drawing) -> Part:
