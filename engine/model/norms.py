@@ -24,9 +24,8 @@ class RMSNorm(nn.Module):
         self.weight = nn.Parameter(torch.ones(d_model))
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
-        wide = x.to(
-            torch.promote_types(x.dtype, torch.float32)
-        )  # the square of 300 does not fit half precision
+        # wider, because the square of 300 does not fit half precision
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
         return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)).to(x.dtype) * self.weight
 
 
