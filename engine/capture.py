@@ -150,7 +150,7 @@ class _Listener:
 
     def check_names(self) -> None:
         for name in [*self.names, *self.edits]:
-            if not any(re.match(translate(name), heard) for heard in self.heard):
+            if name not in self.heard and not any(map(re.compile(translate(name)).match, self.heard)):
                 raise _unheard(name, list(self.heard))
 
 

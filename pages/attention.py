@@ -33,14 +33,17 @@ KEY = "atlas-ledger"
 
 def choose() -> tuple[LanguageModel, str, HeadWalk]:
     """Draw the controls and compute what they ask for: the model, the text as typed, and the walk."""
-    with controls.row():
+    row, busy = controls.row(), st.empty()
+    with row:
         known = controls.model(library.default())
         start = specimens.opening(known.name)
         text = controls.text(start.text)
         edited = state.view().weights
-        lm = resources.model(known.name, edited)
+        with busy, st.spinner(_("Opening {model} …").format(model=known.title)):
+            lm = resources.model(known.name, edited)
         target = (state.view().target or None) if "cross" in lm.sites else None
-        trace = resources.trace(known.name, text, target, edited)
+        with busy, st.spinner(_("{model} is reading …").format(model=known.title)):
+            trace = resources.trace(known.name, text, target, edited)
         if "cross" in lm.sites:
             controls.target(trace.texts["decoder"].text)
         kind = controls.kind(list(lm.sites), start.kind)
