@@ -162,7 +162,7 @@ def warm_up() -> threading.Thread:
 
 
 def _warm_up() -> None:
-    import torch  # noqa: F401
+    import engine.language_model  # noqa: F401  (torch comes with it)
 
     # Streamlit collects garbage after each run; torch's objects make that 100 ms a click, frozen ones none.
     gc.collect()
