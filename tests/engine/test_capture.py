@@ -80,6 +80,17 @@ def test_an_edit_sees_what_came_before_and_changes_what_comes_after(doubling: Do
     assert trace["twice"].tolist() == [[2.0, 6.0]]
 
 
+def test_an_edit_that_writes_in_place_spares_the_tap_it_shares_a_tensor_with() -> None:
+    """Without a position bias, `biased` is the very tensor that `scaled` recorded."""
+    path, model = "decoder.layers.0.self_attention", build(llama()).eval()
+    with capture() as whole:
+        model(IDS)
+    with capture(edits={f"{path}.biased": lambda value, _: value.zero_()}) as edited:
+        model(IDS)
+    assert torch.equal(edited[f"{path}.scaled"], whole[f"{path}.scaled"])
+    assert edited[f"{path}.biased"].eq(0).all()
+
+
 @pytest.mark.parametrize("wrong", [lambda value, _: value[:, :1], lambda value, _: 3])
 def test_an_edit_must_return_the_same_shape(doubling: Doubling, wrong) -> None:
     sentence = r"the edit of twice returned .* but a tensor of shape \(1, 2\)"
