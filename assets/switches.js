@@ -62,6 +62,19 @@ function onKey(event) {
   field.addEventListener("blur", () => document.body.classList.remove("atlas-typing"), { once: true })
 }
 
+// A picker keeps the focus after a choice, and with it the keys; once it has closed it gives them back to the figure.
+function chosen(event) {
+  const key = event.type === "keydown" && ["Enter", "Escape"].includes(event.key)
+  if (key || event.target.closest?.("[role=option]")) setTimeout(() => leavePicker(20), 50)
+}
+
+function leavePicker(tries) {
+  const picker = document.activeElement
+  if (picker?.getAttribute("role") !== "combobox" || tries === 0) return
+  if (picker.getAttribute("aria-expanded") === "true") setTimeout(() => leavePicker(tries - 1), 50)
+  else picker.blur()
+}
+
 // React listens to its own setter; the element's is asked for the value, the event tells React.
 function put(field, value) {
   Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(field, value)
@@ -107,10 +120,9 @@ export default function ({ parentElement, data, setTriggerValue }) {
     told.textContent = data.copied
     setTimeout(() => (told.textContent = ""), 2000)
   }
-  document.addEventListener("keydown", onKey)
-  document.addEventListener("pointerover", mend)
+  const listeners = [["keydown", onKey], ["keydown", chosen], ["pointerup", chosen], ["pointerover", mend]]
+  for (const [name, listener] of listeners) document.addEventListener(name, listener)
   return () => {
-    document.removeEventListener("keydown", onKey)
-    document.removeEventListener("pointerover", mend)
+    for (const [name, listener] of listeners) document.removeEventListener(name, listener)
   }
 }

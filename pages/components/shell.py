@@ -95,14 +95,17 @@ def frame(screen: str, title: str, subtitle: str = "", beats: bool = False) -> I
             width="content",
             on_theme_change=_ignore,
         )
+    place = {"path": navigation.url(screen), "beats": beats, "lang": language()}
+    asked = state.write(state.view())
+    _address(key="atlas-address", data=place | {"params": asked}, height=1)
     notes = st.container(key="atlas-notes")
     with boundary():
         yield page
     with notes:
         panels.notes([str(note) for note in state.notes()])
-    params = state.write(state.view())
-    place = {"path": navigation.url(screen), "params": params, "beats": beats, "lang": language()}
-    _address(key="atlas-address", data=place, height=1)
+    # The address follows at once, lest leaving a slow page lose what was chosen; and again, if the page settled more.
+    if (settled := state.write(state.view())) != asked:
+        _address(key="atlas-address-settled", data=place | {"params": settled}, height=1)
 
 
 def _ignore() -> None:
