@@ -38,9 +38,9 @@ def choose() -> tuple[LanguageModel, str, HeadWalk]:
         known = controls.model(library.default())
         start = specimens.opening(known.name)
         text = controls.text(start.text)
-        edited = state.view().weights
         with busy, st.spinner(_("Opening {model} …").format(model=known.title)):
-            lm = resources.model(known.name, edited)
+            lm = pocket.opened(known.name)
+        edited = state.view().weights
         target = (state.view().target or None) if "cross" in lm.sites else None
         with busy, st.spinner(_("{model} is reading …").format(model=known.title)):
             trace = resources.trace(known.name, text, target, edited)

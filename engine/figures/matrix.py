@@ -14,6 +14,7 @@ from engine.figures.theme import MINUS_INFINITY, escape, shorten
 from engine.figures.words import words
 
 MAX_SQUARES = 1600  # above, an image: squares tween, but each is a node
+MAX_IMAGE = 512  # pixels a side; a megabyte travels
 QUIET = 0.3
 
 
@@ -134,21 +135,50 @@ def hidden_marks(drawing: Drawing, pairs: Sequence[tuple[int, int]]) -> Part:
 
 
 def image(drawing: Drawing) -> list[Part]:
-    """The matrix of a long input: a heat map over a hatched ground that shows where cells are hidden."""
+    """The matrix of a long input as a heat map, hidden cells left out of it and hatched."""
     walk, theme, place = drawing.walk, drawing.theme, grid(drawing)
-    x0, x1, y0, y1 = (float(edge) for edge in (place.xs[0], place.xs[-1], place.ys[0], place.ys[-1]))
-    ground: Trace = {
-        "type": "scatter", "mode": "lines", "fill": "toself", "line": {"width": 0}, "hoverinfo": "skip",
-        "x": [x0, x1, x1, x0, x0], "y": [y0, y0, y1, y1, y0],
-        "fillpattern": {"shape": "/", "fgcolor": theme.hatch, "bgcolor": theme.faint, "size": 6, "solidity": 0.12},
-    }  # fmt: skip
+    x0, y0 = float(place.xs[0]), float(place.ys[0])
+    z = pooled(np.where(walk.visible, walk.matrix, np.nan))
+    size = place.side * -(-walk.matrix.shape[0] // z.shape[0])
     heat: Trace = {
-        "type": "heatmap", "z": typed(np.where(walk.visible, walk.matrix, np.nan)),
-        "x0": x0 + place.side / 2, "dx": place.side, "y0": y0 + place.side / 2, "dy": place.side, "zmin": 0, "zmax": 1,
+        "type": "heatmap", "z": typed(z), "zmin": 0, "zmax": 1,
+        "x0": x0 + size / 2, "dx": size, "y0": y0 + size / 2, "dy": size,
         "colorscale": [[0, theme.weight[0]], [1, theme.weight[1]]], "showscale": False, "hoverongaps": False,
         "hovertemplate": "%{z:.4f}<extra></extra>",
     }  # fmt: skip
-    return [still(ground), still(heat)]
+    hidden: Trace = {
+        "type": "scatter", "mode": "lines", "fill": "toself", "line": {"width": 0}, "hoverinfo": "skip",
+        **hidden_runs(walk.visible, place),
+        "fillpattern": {"shape": "/", "fgcolor": theme.hatch, "bgcolor": theme.faint, "size": 6, "solidity": 0.12},
+    }  # fmt: skip
+    return [still(heat), still(hidden)]
+
+
+def pooled(weights: np.ndarray) -> np.ndarray:
+    """(query, key) weights for one image: of more than MAX_IMAGE a side each pixel is the maximum of a block."""
+    block = -(-max(weights.shape) // MAX_IMAGE)
+    if block == 1:
+        return weights
+    rows, columns = (-(-length // block) * block for length in weights.shape)
+    padded = np.full((rows, columns), np.nan, dtype=weights.dtype)
+    padded[: weights.shape[0], : weights.shape[1]] = weights
+    blocks = padded.reshape(rows // block, block, columns // block, block)
+    empty = np.isnan(blocks).all(axis=(1, 3))
+    return np.where(empty, np.nan, np.nan_to_num(blocks, nan=-1.0).max(axis=(1, 3)))
+
+
+def hidden_runs(visible: np.ndarray, place: Grid) -> Trace:
+    """Outlines of the hidden cells, one rectangle for each run of them in a row."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for row, seen in enumerate(visible):
+        edges = np.flatnonzero(np.diff(np.concatenate([[True], seen, [True]]).astype(int)))
+        top, bottom = (round(float(y), 1) for y in place.ys[row : row + 2])
+        for start, stop in edges.reshape(-1, 2):
+            left, right = round(float(place.xs[start]), 1), round(float(place.xs[stop]), 1)
+            xs += [left, right, right, left, None]
+            ys += [top, top, bottom, bottom, None]
+    return {"x": xs, "y": ys}
 
 
 def frame(drawing: Drawing) -> Part:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.analysis.head_walk import HeadWalk
+from engine.figures.matrix import MAX_IMAGE
 from pages.components.language import N_, _, language
 from pages.components.specimens import Specimen
 
@@ -35,6 +36,8 @@ def lines(walk: HeadWalk, specimen: Specimen | None) -> tuple[str, list[str]]:
             _("Columns show keys {first} to {last} of {total}; the matrix shows all. Click in it to move the window.")
             .format(first=walk.shown[0], last=walk.shown[-1], total=len(walk.key_tokens))
         )  # fmt: skip
+        if max(walk.matrix.shape) > MAX_IMAGE:
+            said.append(_("So many that a pixel is the largest weight of a block; a click finds the exact cell."))
         said.append(_("Weight outside the window: {weight}.").format(weight=f"{walk.elsewhere:.3f}"))
     return _("What to look for"), [*said, _("A weight shows where a head reads, not why the model answers.")]
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from pages.components import panels, state, weights
-from pages.components.language import _, language
+from engine.config import AtlasError
+from pages.components import panels, resources, state, weights
+from pages.components.language import N_, _, language, sentence
 
 if TYPE_CHECKING:
     from engine.language_model import LanguageModel
@@ -16,6 +17,21 @@ if TYPE_CHECKING:
 
 EMBEDDING = "embedding.table.weight"
 MATRICES = ("W_q", "W_k", "W_v", "W_o")
+LEFT_OUT = N_("The link's “{parameter}” cannot be used and were left out: {reason}")
+
+
+def opened(name: str) -> LanguageModel:
+    """The model of that name with the view's edited weights; weights that do not fit it are left out, with a note.
+    Raises AtlasError when the model itself cannot be opened.
+    """
+    try:
+        return resources.model(name, state.view().weights)
+    except AtlasError as error:
+        if state.view().weights is None:
+            raise
+        state.settle(weights=None)
+        state.note("weights", LEFT_OUT, reason=sentence(error))
+        return resources.model(name)
 
 
 def editor(lm: LanguageModel, tokens: Sequence[Token]) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import streamlit as st
 
+from engine.config import AtlasError
 from pages.components import library, weights
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parents[2] / "static"
 ASSETS = Path(__file__).parents[2] / "assets"
 TRACE_BYTES = 1 << 30
+MAX_TOKENS = 1_024  # beyond, the explicit steps of one layer would take gigabytes
+WHOLE_TOKENS = 64  # beyond, a trace holds what each layer finds, from which its steps are computed again
+ENTRIES = ("*.resid_pre", "*.final_norm")
 T = TypeVar("T")
 
 
@@ -47,14 +51,29 @@ def _loaded(target: str, stamp: str) -> LanguageModel:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _edited(target: str, stamp: str, edited: str) -> LanguageModel:
-    return _loaded(target, stamp).with_parameters(weights.read(edited))
+    lm = _loaded(target, stamp)
+    shapes = {name: tuple(value.shape) for name, value in lm.model.named_parameters()}
+    return lm.with_parameters(weights.fit(weights.read(edited), shapes))
 
 
 def trace(name: str, text: str, target: str | None = None, edited: str | None = None) -> TextTrace:
-    """All that the model computes for the text. Raises AtlasError."""
+    """What the model computes for the text: all of it for a short one, for a long one what `layer_trace` starts from.
+
+    Raises AtlasError, also for a text of more than MAX_TOKENS.
+    """
     lm = model(name, edited)
     key = ("trace", name, library.find(name).stamp, edited, text, target)
-    return _traces().get(key, lambda: lm.trace(text, target), size=lambda made: made.nbytes)
+    return _traces().get(key, lambda: _trace(lm, text, target), size=lambda made: made.nbytes)
+
+
+def _trace(lm: LanguageModel, text: str, target: str | None) -> TextTrace:
+    tokens = len(lm.encode(text))
+    if tokens > MAX_TOKENS:
+        raise AtlasError(
+            "this text has {n} tokens; a screen shows up to {limit}, from a notebook {model} reads up to {most}",
+            n=f"{tokens:,}", limit=f"{MAX_TOKENS:,}", model=lm.title, most=f"{lm.max_len:,}",
+        )  # fmt: skip
+    return lm.trace(text, target, names=None if tokens <= WHOLE_TOKENS else ENTRIES)
 
 
 def layer_trace(

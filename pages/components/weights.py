@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from engine.config import AtlasError
 
 
@@ -18,6 +20,17 @@ def write(edited: Mapping[str, Sequence[float]]) -> str:
 def read(text: str) -> dict[str, list[float]]:
     """The numbers of each named parameter, in row order. Raises AtlasError unless all are finite numbers."""
     return dict(_parameter(part) for part in text.split(";"))
+
+
+def fit(
+    edited: Mapping[str, Sequence[float]], shapes: Mapping[str, tuple[int, ...]]
+) -> dict[str, np.ndarray]:
+    """The numbers as arrays of their parameters' shapes; what does not fit stays a row, for the engine to refuse."""
+    rows = {name: np.array(numbers) for name, numbers in edited.items()}
+    return {
+        name: row.reshape(shapes[name]) if row.size == math.prod(shapes.get(name, (-1,))) else row
+        for name, row in rows.items()
+    }
 
 
 def _parameter(part: str) -> tuple[str, list[float]]:

@@ -11,6 +11,7 @@ import pytest
 
 from engine.figures.drawing import changes
 from engine.figures.ledger import ledger, ledger_spec
+from engine.figures.matrix import Grid, hidden_runs, pooled
 from engine.figures.sheet import FORMATS, Box, lay_out, strip_shape
 from engine.figures.theme import LIGHT, THEMES
 from tests.engine.figures.walks import walk
@@ -195,6 +196,27 @@ def test_pieces_of_one_character_stand_on_one_line():
     columns = spec["layout"]["meta"]["columns"]
     line = spec["layout"]["shapes"][-1]
     assert (line["x0"], line["x1"]) == (columns[1][1] + 2, columns[3][2] - 2)
+
+
+def test_hidden_cells_of_an_image_are_outlined_run_by_run():
+    place = Grid(np.arange(5.0), np.arange(3.0), 1.0)
+    visible = np.array([[True, True, False, False], [False, True, False, True]])
+    assert hidden_runs(visible, place) == {
+        "x": [2, 4, 4, 2, None, 0, 1, 1, 0, None, 2, 3, 3, 2, None],
+        "y": [0, 0, 1, 1, None, 1, 1, 2, 2, None, 1, 1, 2, 2, None],
+    }
+
+
+def test_an_image_too_large_shows_the_largest_weight_of_each_block():
+    weights = np.full((600, 600), np.nan)
+    weights[np.tril_indices(600)] = 0.1
+    weights[301, 100] = 0.9
+    small = pooled(weights)
+    assert small.shape == (300, 300)
+    assert small[150, 50] == 0.9
+    assert small[150, 51] == 0.1
+    assert np.isnan(small[0, 1])
+    assert pooled(weights[:512, :512]).shape == (512, 512)
 
 
 def test_changes_are_what_differs_somewhere():
