@@ -423,7 +423,10 @@ class Plot {
     this.scaler.style.transform = `scale(${this.scale})`;
     this.scaler.style.width = `${layout.width}px`;
     this.stage.style.height = `${layout.height * this.scale}px`;
-    this.stage.classList.toggle("ap-scrolls", layout.width * this.scale > room + 1);
+    const scrolls = layout.width * this.scale > room + 1;
+    this.stage.classList.toggle("ap-scrolls", scrolls);
+    if (scrolls) this.stage.tabIndex = 0; // what scrolls can be scrolled by keys
+    else this.stage.removeAttribute("tabindex");
     const box = meta?.aside;
     if (meta?.scroll || !box) this.root.insertBefore(this.aside, this.tools);
     else {

@@ -295,6 +295,8 @@ def reason(lm: LanguageModel, place: HeadPlace, visible: bool, query: int, key: 
 
 def head_shares(lm: LanguageModel, place: HeadPlace, z: np.ndarray) -> np.ndarray:
     """(head,) L2 norm of z_h W_O^h, the part of the output that is each head's own."""
-    w_o = lm.model.get_parameter(f"{place.path}.W_o.weight").detach().double().numpy()  # (d_model, head * d_k)
+    w_o = (
+        lm.model.get_parameter(f"{place.path}.W_o.weight").detach().double().numpy()
+    )  # (d_model, head * d_k)
     per_head = w_o.reshape(w_o.shape[0], *z.shape)  # (d_model, head, d_k)
     return np.linalg.norm(np.einsum("mhk,hk->hm", per_head, z), axis=-1)

@@ -71,13 +71,15 @@ def each(values: list) -> Any:
 def changes(states: Sequence[Trace]) -> list[Trace]:
     """Of each state only what differs somewhere among the states: `[{}, {}]` when nothing moves."""
     result: list[Trace] = [{} for _ in states]
+    if all(state is states[0] for state in states):
+        return result
     for name, first in states[0].items():
         values = [state[name] for state in states]
         if isinstance(first, dict):
             values = changes(values)
             moves = any(values)
         else:
-            moves = any(not same(first, value) for value in values)
+            moves = any(value is not first and not same(first, value) for value in values)
         if moves:
             for state, value in zip(result, values, strict=True):
                 state[name] = value
@@ -98,4 +100,4 @@ def square(side: float, gap: float, fill: list[str], opacity: float | list[float
 
 
 def same(a: Any, b: Any) -> bool:
-    return a is b or (np.array_equal(a, b, equal_nan=True) if isinstance(a, np.ndarray) else bool(a == b))
+    return np.array_equal(a, b, equal_nan=True) if isinstance(a, np.ndarray) else bool(a == b)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from engine.figures.theme import text_width
 
@@ -93,7 +94,7 @@ class Sheet:
     token: float
     tilted: bool
 
-    @property
+    @cached_property
     def cell(self) -> float:
         """Side of a square cell."""
         lane = min(box.height for name, box in self.lanes.items() if name in CELLS)
@@ -104,7 +105,7 @@ class Sheet:
         narrowest = min(column.width for column in self.columns)
         return round(min(self.format.cell, (narrowest - 2) / (characters * EM)), 1)
 
-    @property
+    @cached_property
     def strip_width(self) -> float:
         """Width of every vector's strip, so that a vector looks the same wherever it appears."""
         narrowest = min(column.width for column in (*self.columns, self.query))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -42,18 +42,15 @@ def strips(
     Numbers are written into the cells of vectors of up to eight numbers. `limit` is the colour range around zero.
     """
     rows, columns = strip_shape(len(vectors[0]), boxes[0])
-    blocks, edges = [], []
-    for index, (vector, box) in enumerate(zip(vectors, boxes, strict=True)):
-        blocks.append(np.reshape(vector, (rows, columns)))
-        edges.append(np.linspace(box.x0, box.x1, columns + 1))
-        if index < len(boxes) - 1:
-            blocks.append(np.full((rows, 1), np.nan))
-    z = np.concatenate(blocks, axis=1)
+    cells = np.full((len(vectors), rows, columns + 1), np.nan)  # after each strip a gap
+    cells[:, :, :columns] = np.reshape(np.stack(vectors), (-1, rows, columns))
+    z = cells.swapaxes(0, 1).reshape(rows, -1)[:, :-1]
+    edges = np.linspace([box.x0 for box in boxes], [box.x1 for box in boxes], columns + 1, axis=1)
     limit = limit or color_limit(vectors)
     trace: Trace = {
         "type": "heatmap",
         "z": typed(z),
-        "x": typed(np.concatenate(edges)),
+        "x": typed(edges.ravel()),
         "y": typed(np.linspace(boxes[0].y0, boxes[0].y1, rows + 1)),
         "zmin": -limit,
         "zmax": limit,
@@ -69,25 +66,27 @@ def strips(
     return still(trace)
 
 
-def veil(boxes: Sequence[Box], *, opacity: Sequence[float], name: str, color: str | list[str]) -> Trace:
-    """Rectangles of paper over strips. A heat map cannot fade in place, but what lies over it can.
+def veil(
+    boxes: Sequence[Box], *, name: str, color: str | list[str]
+) -> Callable[[Sequence[float]], Trace]:
+    """Rectangles of paper over strips, of given opacities. A heat map cannot fade in place; what lies over it can.
 
     A horizontal line marker of size s is 1.4 s long; its stroke is the rectangle's height.
     """
-    return {
+    fixed = {
         "type": "scatter",
         "mode": "markers",
         "x": [round(box.x, 1) for box in boxes],
         "y": [round(box.y, 1) for box in boxes],
         "ids": [f"{name}{index}" for index in range(len(boxes))],
         "hoverinfo": "skip",
-        "marker": {
-            "symbol": "line-ew",
-            "size": [round((box.width + 3) / 1.4, 1) for box in boxes],
-            "opacity": each(list(opacity)),
-            "line": {
-                "width": round(boxes[0].height + 3, 1),
-                "color": color if isinstance(color, str) else each(color),
-            },
+    }
+    marker = {
+        "symbol": "line-ew",
+        "size": [round((box.width + 3) / 1.4, 1) for box in boxes],
+        "line": {
+            "width": round(boxes[0].height + 3, 1),
+            "color": color if isinstance(color, str) else each(color),
         },
     }
+    return lambda opacity: fixed | {"marker": marker | {"opacity": each(list(opacity))}}

@@ -27,11 +27,11 @@ def vector_lane(drawing: Drawing, lane: str) -> list[Part]:
         boxes, drawn = [sheet.strip(lane, sheet.query), *boxes], [asked, *drawn]
     lead = len(boxes) - len(vectors)
     grounds = [drawing.lit if index == lead + walk.column else theme.ground for index in range(len(boxes))]
+    papers = veil(boxes, name=lane, color=grounds)
 
     def cover(step: int) -> Trace:
         opacity = [float(step < drawing.first(BEAT[lane]))] * lead
-        opacity += [paper(drawing, lane, column, step) for column in range(len(vectors))]
-        return veil(boxes, opacity=opacity, name=lane, color=grounds)
+        return papers([*opacity, *(paper(drawing, lane, column, step) for column in range(len(vectors)))])
 
     parts = [strips(drawn, boxes, theme=theme, name=lane, size=sheet.format.cell), cover]
     return parts + (sum_of_values(drawing) if lane == "values" else [])
@@ -60,9 +60,10 @@ def sum_of_values(drawing: Drawing) -> list[Part]:
         left + min(sheet.strip_width, sheet.format.sigma - sheet.format.title * 1.3 - 10),
         lane.y1,
     )
+    paper_over = veil([box], name="z", color=theme.ground)
     return [
         strips([walk.z], [box], theme=theme, name="z", size=sheet.format.cell),
-        lambda step: veil([box], opacity=[float(step < drawing.at("8"))], name="z", color=theme.ground),
+        lambda step: paper_over([float(step < drawing.at("8"))]),
     ]
 
 
@@ -81,12 +82,15 @@ def heads_lane(drawing: Drawing) -> list[Part]:
     at, own = drawing.at("10"), heads[walk.place.head]
     middle, covered = sheet.lanes["heads"].y, [*heads, *streams]
 
+    papers = veil(covered, name="h", color=theme.ground)
+
     def cover(step: int) -> Trace:
-        return veil(covered, opacity=[float(step < at)] * len(covered), name="h", color=theme.ground)
+        return papers([float(step < at)] * len(covered))
 
     def operators(step: int) -> Trace:
         color = theme.muted if step >= at else CLEAR
-        return words(signs, [middle] * 3, ["W_O", "+", "="], sheet.format.title, color, "middle center")
+        said = ["W_O", "+", "norm" if walk.normed_after else "="]
+        return words(signs, [middle] * 3, said, sheet.format.title, color, "middle center")
 
     return [*parts, cover, operators, lambda step: outline(own, theme.value if step >= at else CLEAR)]
 
@@ -101,7 +105,7 @@ def heads_boxes(drawing: Drawing) -> tuple[list[Box], list[Box], list[float]]:
     pitch = min((room - 3 * stream - size * 8) / count, sheet.strip_width + 6)
     heads = [Box(left + i * pitch, lane.y0, left + (i + 1) * pitch - 4, lane.y1) for i in range(count)]
     streams, signs, x = [], [], left + count * pitch - 4
-    for gap in (size * 3.2, size * 1.8, size * 1.8):
+    for gap in (size * 3.2, size * 1.8, size * (3.2 if drawing.walk.normed_after else 1.8)):
         signs.append(x + gap / 2)
         streams.append(Box(x + gap, lane.y0, x + gap + stream, lane.y1))
         x += gap + stream

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -25,6 +27,8 @@ EMBEDDED = Path(__file__).parents[2] / "assets" / "models"
 FIRST = ("pocket", "dates")  # from the simplest on; others follow by name
 Origin = Literal["embedded", "catalogue", "opened"]
 
+_run = threading.local()
+
 
 @dataclass(frozen=True)
 class Known:
@@ -35,7 +39,7 @@ class Known:
     origin: Origin
     target: str
 
-    @property
+    @cached_property
     def stamp(self) -> str:
         """Changes when the files do; half of every cache key."""
         path = sources.locate(self.target) if self.origin != "embedded" else Path(self.target)
@@ -45,9 +49,25 @@ class Known:
         )
 
 
+@contextmanager
+def listed() -> Iterator[None]:
+    """One run of a page, whose every control asks what is here: in this block and thread the disk is asked once."""
+    _run.kept = []
+    try:
+        yield
+    finally:
+        del _run.kept
+
+
 def present() -> list[Known]:
     """Every model that can be opened now; reads names and sizes only."""
-    return [*_embedded(), *_fetched(), *_opened()]
+    kept = getattr(_run, "kept", None)
+    if kept:
+        return kept
+    found = [*_embedded(), *_fetched(), *_opened()]
+    if kept is not None:
+        kept += found
+    return found
 
 
 def absent() -> list[catalogue.Entry]:

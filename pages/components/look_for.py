@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine.analysis.expected import Expected
 from engine.analysis.head_walk import HeadWalk
 from engine.figures.matrix import MAX_IMAGE
 from pages.components.language import N_, _, language
@@ -23,8 +24,10 @@ UNREADABLE = {
 SHARE = 0.02  # weight below which a second key is not worth a sentence
 
 
-def lines(walk: HeadWalk, specimen: Specimen | None) -> tuple[str, list[str]]:
-    """Heading and sentences, as plain text; every number in them is the walk's."""
+def lines(
+    walk: HeadWalk, specimen: Specimen | None, expected: Expected | None = None
+) -> tuple[str, list[str]]:
+    """Heading and sentences, as plain text; every number in them is the walk's, or the model's expectation."""
     said = [specimen.look_for[language()]] if specimen else [reads_from(walk)]
     if walk.first_key_share >= SINK:
         said.append(
@@ -39,6 +42,11 @@ def lines(walk: HeadWalk, specimen: Specimen | None) -> tuple[str, list[str]]:
         if max(walk.matrix.shape) > MAX_IMAGE:
             said.append(_("So many that a pixel is the largest weight of a block; a click finds the exact cell."))
         said.append(_("Weight outside the window: {weight}.").format(weight=f"{walk.elsewhere:.3f}"))
+    if expected:
+        said.append(
+            _("After “{query}” the whole model expects “{token}” ({share}).")
+            .format(query=asker(walk), token=expected.label, share=f"{expected.share:.2f}")
+        )  # fmt: skip
     return _("What to look for"), [*said, _("A weight shows where a head reads, not why the model answers.")]
 
 
@@ -55,17 +63,20 @@ def warnings(trace: TextTrace, model: str) -> list[str]:
     return said
 
 
+def asker(walk: HeadWalk) -> str:
+    return walk.query_tokens[walk.query].label
+
+
 def reads_from(walk: HeadWalk) -> str:
     row = walk.matrix[walk.query]
     order = np.argsort(-row, kind="stable")[:2]
     first, second = (walk.key_tokens[int(key)].label for key in (*order, *order)[:2])
-    asker = walk.query_tokens[walk.query].label
     if row[order[0]] == 0:
-        return _("“{query}” may look at nothing: its row is all zeros.").format(query=asker)
+        return _("“{query}” may look at nothing: its row is all zeros.").format(query=asker(walk))
     if len(order) < 2 or row[order[1]] < SHARE:
         return _("“{query}” reads from “{first}” ({weight}).").format(
-            query=asker, first=first, weight=f"{row[order[0]]:.3f}"
+            query=asker(walk), first=first, weight=f"{row[order[0]]:.3f}"
         )
     return _("“{query}” reads mostly from “{first}” ({weight}), then from “{second}” ({weight2}).").format(
-        query=asker, first=first, weight=f"{row[order[0]]:.3f}", second=second, weight2=f"{row[order[1]]:.3f}"
+        query=asker(walk), first=first, weight=f"{row[order[0]]:.3f}", second=second, weight2=f"{row[order[1]]:.3f}"
     )

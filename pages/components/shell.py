@@ -17,7 +17,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from engine.config import AtlasError
-from pages.components import navigation, panels, state
+from pages.components import library, navigation, panels, state
 from pages.components.language import LANGUAGES, N_, NAMES, _, language, sentence
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def run(page: Page) -> None:
     st.set_page_config(page_title=navigation.title(screen), page_icon=str(ASSETS / "icon.png"), layout="wide")
     _running.through_app = True
     try:
-        page.run()
+        with library.listed():
+            page.run()
     finally:
         _running.through_app = False
 

@@ -1,0 +1,28 @@
+"""What a model expects next: the last step of it all, and what the heads work for together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.language_model import LanguageModel, TextTrace
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The likeliest next token, as a screen shows it, and its probability, 0..1."""
+
+    label: str
+    share: float
+
+
+def expected_after(lm: LanguageModel, trace: TextTrace, position: int) -> Expected | None:
+    """What the model expects after a position of its decoder's text; None for a model that predicts no tokens, and for
+    a trace that was made without logits. The first of equals wins.
+    """
+    if "logits" not in trace:
+        return None
+    shares = trace["logits"][0, position].double().softmax(dim=-1)
+    best = int(shares.argmax())
+    return Expected(lm.tokenizer.label(best), float(shares[best]))

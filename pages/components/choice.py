@@ -1,0 +1,63 @@
+"""Which head, which query, which key: the controls of the Attention screen, and the walk they ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from engine.analysis.expected import Expected, expected_after
+from engine.analysis.head_walk import HeadWalk, locate, strongest_key, token_rows, walk_head
+from pages.components import controls, library, look_for, panels, pocket, resources, specimens, state
+from pages.components.language import _
+
+if TYPE_CHECKING:
+    from engine.language_model import LanguageModel
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, computed: `content` names it for caches, `expected` is what the model says next."""
+
+    lm: LanguageModel
+    walk: HeadWalk
+    content: tuple
+    specimen: specimens.Specimen | None
+    expected: Expected | None
+
+
+def choose() -> Choice:
+    """Draw the controls, read the text with the model, and follow the chosen head. Raises AtlasError."""
+    row, busy = controls.row(), st.empty()
+    with row:
+        known = controls.model(library.default())
+        start = specimens.opening(known.name)
+        text = controls.text(start.text)
+        with busy, st.spinner(_("Opening {model} …").format(model=known.title)):
+            lm = pocket.opened(known.name)
+        edited = state.view().weights
+        target = (state.view().target or None) if "cross" in lm.sites else None
+        with busy, st.spinner(_("{model} is reading …").format(model=known.title)):
+            trace = resources.trace(known.name, text, target, edited)
+        if "cross" in lm.sites:
+            controls.target(trace.texts["decoder"].text)
+        kind = controls.kind(list(lm.sites), start.kind)
+        stack = lm.config.stacks[lm.sites[kind].stack]
+        layer = controls.layer(stack.n_layers, start.layer)
+        head = controls.head(stack.n_heads, start.head)
+        place = locate(lm, kind, layer, head)
+        queries, keys = token_rows(trace, place)
+        query = controls.token("query", queries.labels, start.query)
+        specimens.menu()
+        controls.offer()
+    panels.notes(look_for.warnings(trace, lm.title))
+    chain = resources.layer_trace(known.name, text, place.stack, layer, target, edited)
+    focus = state.fit("key", len(keys), strongest_key(chain, place, query))
+    return Choice(
+        lm=lm,
+        walk=walk_head(lm, trace, kind=kind, layer=layer, head=head, query=query, focus=focus, chain=chain),
+        content=(known.name, known.stamp, text, target, edited, place, query, focus),
+        specimen=specimens.shown(known.name, text, kind, layer, head, query),
+        expected=expected_after(lm, trace, query) if place.stack == "decoder" else None,
+    )
