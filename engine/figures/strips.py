@@ -66,9 +66,7 @@ def strips(
     return still(trace)
 
 
-def veil(
-    boxes: Sequence[Box], *, name: str, color: str | list[str]
-) -> Callable[[Sequence[float]], Trace]:
+def veil(boxes: Sequence[Box], *, name: str, color: str | list[str]) -> Callable[[Sequence[float]], Trace]:
     """Rectangles of paper over strips, of given opacities. A heat map cannot fade in place; what lies over it can.
 
     A horizontal line marker of size s is 1.4 s long; its stroke is the rectangle's height.

@@ -7,12 +7,11 @@ signed numbers diverge around zero. The pairs were chosen to stay apart for read
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
-
-import numpy as np
 
 MINUS = "\u2212"
 MINUS_INFINITY = "\u2212∞"
@@ -131,9 +130,9 @@ def shorten(text: str, ems: float) -> str:
 
 def number(value: float, digits: int = 3) -> str:
     """`value` with `digits` significant digits and a real minus sign; infinities as ∞, tiny numbers as powers."""
-    if np.isnan(value):
+    if math.isnan(value):
         return "NaN"
-    if np.isinf(value):
+    if math.isinf(value):
         return MINUS_INFINITY if value < 0 else "∞"
     if value == 0:
         return "0"
@@ -141,13 +140,13 @@ def number(value: float, digits: int = 3) -> str:
     if size >= 10**6 or size < 10**-4:
         mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
         return f"{mantissa}e{int(exponent)}".replace("-", MINUS)
-    decimals = max(0, digits - 1 - int(np.floor(np.log10(size))))
+    decimals = max(0, digits - 1 - math.floor(math.log10(size)))
     return f"{value:.{min(decimals, 6)}f}".replace("-", MINUS)
 
 
 def cell_number(value: float, wide: bool) -> str:
     """`value` in the few characters a cell holds: two significant digits when narrow, three when wide."""
-    if not np.isfinite(value):
+    if not math.isfinite(value):
         return number(value)
     size = abs(value)
     decimals = (2 if wide else 1) if size < 9.95 else (1 if wide and size < 99.5 else 0)
