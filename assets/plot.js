@@ -8,6 +8,7 @@ const MOVE_MS = 650;
 const HOLD_MS = 2400;
 const SPEEDS = [0.5, 1, 2];
 const NARROW_BELOW = 700;
+const ASIDE_PX = 13.5; // size of the notes beside the figure; they shrink a little before they leave the sheet
 const SCRIPT_END = "</" + "script>"; // in one piece it would end this very script in an exported page
 
 const instances = new WeakMap();
@@ -433,6 +434,10 @@ class Plot {
       this.scaler.append(this.aside);
       const below = meta.matrix.ys.at(-1) + 14;
       Object.assign(this.aside.style, { left: `${box[0]}px`, top: `${below}px`, width: `${box[2] - box[0]}px` });
+      for (let size = ASIDE_PX; size >= ASIDE_PX - 3; size -= 0.5) {
+        this.aside.style.fontSize = `${size}px`;
+        if (below + this.aside.offsetHeight <= layout.height) break;
+      }
     }
   }
 

@@ -29,7 +29,7 @@ class Choice:
 
 def choose() -> Choice:
     """Draw the controls, read the text with the model, and follow the chosen head. Raises AtlasError."""
-    row, busy = controls.row(), st.empty()
+    row, busy = controls.row(), st.container(key="atlas-busy")
     with row:
         known = controls.model(library.default())
         start = specimens.opening(known.name)

@@ -9,7 +9,7 @@ from pathlib import Path
 import streamlit as st
 from pydantic import BaseModel, ConfigDict
 
-from pages.components import library, panels, state
+from pages.components import library, state
 from pages.components.language import Language, _, language
 
 FILE = Path(__file__).parents[2] / "assets" / "specimens.json"
@@ -63,16 +63,15 @@ def shown(*place: object) -> Specimen | None:
 def menu() -> None:
     """Specimens of the models that are here, one click away, each with what it shows."""
     here = {known.name: known.title for known in library.present()}
-    with st.popover(_("Examples"), key="atlas-specimens"):
-        for specimen in specimens():
-            if specimen.model in here:
-                st.button(
-                    specimen.phenomenon[language()], key=f"atlas-specimen-{specimen.id}", type="tertiary",
-                    on_click=show, args=(specimen,),
-                )  # fmt: skip
-                panels.paragraph(f"{specimen.text}  ·  {here[specimen.model]}")
+    choices = {specimen.id: specimen for specimen in specimens() if specimen.model in here}
+    key = f"atlas-specimens-{language()}"  # its options' words are the language's
 
+    def words(chosen: str) -> str:
+        specimen = choices[chosen]
+        return f"{specimen.phenomenon[language()]}: {state.shorten(specimen.text, 56)} · {here[specimen.model]}"
 
-def show(specimen: Specimen) -> None:
-    chosen = specimen.model_dump(include={"model", "text", "target", "kind", "layer", "head", "query", "key"})
-    state.update(**chosen, weights=None)
+    def show() -> None:
+        parts = {"model", "text", "target", "kind", "layer", "head", "query", "key"}
+        state.update(**choices[st.session_state[key]].model_dump(include=parts), weights=None)
+
+    st.menu_button(_("Examples"), list(choices), key=key, format_func=words, on_click=show)
