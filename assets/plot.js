@@ -6,6 +6,7 @@
 
 const MOVE_MS = 650;
 const HOLD_MS = 2400;
+const SOON_MS = 500; // from pressing play to the first movement
 const SPEEDS = [0.5, 1, 2];
 const NARROW_BELOW = 700;
 const ASIDE_PX = 13.5; // size of the notes beside the figure; they shrink a little before they leave the sheet
@@ -156,7 +157,8 @@ class Plot {
     this.words = element("div", "ap-words");
     this.transport = element("div", "ap-transport");
     this.tools = element("div", "ap-tools");
-    this.scaler.append(this.canvas, this.aside);
+    this.anchor = element("div", "ap-anchor");
+    this.scaler.append(this.canvas, this.aside, this.anchor);
     this.stage.append(this.scaler);
     this.dock = element("div", "ap-dock");
     this.dock.append(this.words, this.transport);
@@ -181,7 +183,10 @@ class Plot {
     if (first) this.step = this.indexOf(data.step);
     this.step = Math.min(this.step, Math.max(0, this.steps.length - 1));
     this.dress();
-    if (same) return this.writeUrl();
+    if (same) {
+      this.fit();
+      return this.writeUrl();
+    }
     const Plotly = await loadPlotly(data.base);
     if (this.data !== data) return;
     const { figure } = data;
@@ -195,10 +200,11 @@ class Plot {
     this.fit();
     this.root.classList.add("ap-ready");
     this.root.dataset.stamp = data.stamp;
-    if (first) this.start();
+    if (!this.started) this.start(); // the first data may have been overtaken before they were drawn
   }
 
   start() {
+    this.started = true;
     if (!this.steps.length) return;
     stepper = this;
     if (this.host.inApp && window.navigation) {
@@ -345,6 +351,7 @@ class Plot {
     this.step = index;
     this.speak();
     this.writeUrl();
+    this.reveal();
     const duration = still() ? 0 : MOVE_MS / Math.max(1, this.speed);
     window.Plotly?.animate(this.canvas, [this.steps[index].name], {
       mode: "immediate",
@@ -353,22 +360,31 @@ class Plot {
     }).catch(() => {}); // a newer step took over
   }
 
+  /** Brings what the step is about into view, clear of the words at the bottom; does nothing when it is. */
+  reveal() {
+    const [top, bottom] = this.steps[this.step].span;
+    Object.assign(this.anchor.style, { top: `${top}px`, height: `${bottom - top}px` });
+    this.anchor.style.scrollMarginBottom = `${this.dock.offsetHeight + 10}px`;
+    this.anchor.scrollIntoView({ block: "nearest", inline: "nearest", behavior: still() ? "auto" : "smooth" });
+  }
+
   toggle() {
     if (this.timer) this.pause();
     else this.play();
   }
 
   play() {
-    if (this.step === this.steps.length - 1) this.go(0);
-    const tick = () => {
+    const again = this.step === this.steps.length - 1;
+    if (again) this.go(0);
+    const tick = (after) => {
       this.timer = setTimeout(() => {
         if (!this.root.isConnected) return this.destroy();
         if (this.step === this.steps.length - 1 && !this.data.autoplay) return this.pause();
         this.go((this.step + 1) % this.steps.length);
-        tick();
-      }, (HOLD_MS + MOVE_MS) / this.speed);
+        tick(HOLD_MS + MOVE_MS);
+      }, after / this.speed);
     };
-    tick();
+    tick(again ? HOLD_MS + MOVE_MS : SOON_MS);
     this.showPlaying();
   }
 

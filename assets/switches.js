@@ -48,18 +48,22 @@ function onKey(event) {
   const field = document.querySelector(".st-key-atlas-text input")
   if (!field) return
   if (document.activeElement === field) {
-    if (event.key === "Escape") put(field, field.dataset.before ?? field.value)
+    if (event.key === "Escape") put(field, field.dataset.before)
     if (event.key === "Enter" || event.key === "Escape") setTimeout(() => field.blur())
     return
   }
   const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey
   if (event.code !== "Slash" || !plain || isTyping(document.activeElement)) return
   event.preventDefault()
-  field.dataset.before = field.value
   document.body.classList.add("atlas-typing")
   field.focus()
   field.select()
   field.addEventListener("blur", () => document.body.classList.remove("atlas-typing"), { once: true })
+}
+
+// However the field was come by, what it held then is what Escape puts back.
+function entered(event) {
+  if (event.target.closest?.(".st-key-atlas-text input")) event.target.dataset.before = event.target.value
 }
 
 // A picker keeps the focus after a choice, and with it the keys; once it has closed it gives them back to the figure.

@@ -27,6 +27,7 @@ class Step:
     title: str
     sentence: str
     equation: tuple[Part, ...]
+    lane: str  # the lane of the sheet it is about, or "matrix"
     taps: tuple[str, ...]  # the taps whose lines of source are lit
 
     @property
@@ -57,7 +58,7 @@ def tokens(walk: HeadWalk, _: Translate) -> Step:
     )  # fmt: skip
     return Step(
         "1", _("tokens"), _("Tokens and their vectors"), sentence.format(layer=walk.place.layer, width=width),
-        equation, ("normed",),
+        equation, "x", ("normed",),
     )  # fmt: skip
 
 
@@ -70,7 +71,7 @@ def projections(walk: HeadWalk, _: Translate) -> Step:
         ("     k", "key"), *of(key_name(walk), "key"), (" = x W_k = ", ""), (vector(walk.k[walk.column]), "key"),
         ("     v", "value"), *of(key_name(walk), "key"), (" = x W_v = ", ""), (vector(walk.v[walk.column]), "value"),
     )  # fmt: skip
-    return Step("2", _("q k v"), _("Query, keys and values"), sentence, equation, ("q", "k", "v"))
+    return Step("2", _("q k v"), _("Query, keys and values"), sentence, equation, "k", ("q", "k", "v"))
 
 
 def position(walk: HeadWalk, _: Translate) -> Step:
@@ -79,7 +80,7 @@ def position(walk: HeadWalk, _: Translate) -> Step:
             "Nothing turns here: if this model knows order, its position vectors were added before layer 0."
         )
         equation = (("q, k", ""), (" = ", ""), (_("unchanged"), "result"))
-        return Step("3", _("position"), _("Position"), sentence, equation, ("q_rotated", "k_rotated"))
+        return Step("3", _("position"), _("Position"), sentence, equation, "k", ("q_rotated", "k_rotated"))
     half = len(walk.q) // 2
     turned = walk.rotation.k[walk.column]
     before = walk.k[walk.column]
@@ -94,7 +95,9 @@ def position(walk: HeadWalk, _: Translate) -> Step:
         (f"  → {walk.focus} × {number(walk.rotation.frequencies[pair])} = {number(angle)} rad →  ", ""),
         (pair_of(turned, pair, half), "result"),
     )  # fmt: skip
-    return Step("3", _("rotate"), _("Rotation by position"), sentence, equation, ("q_rotated", "k_rotated"))
+    return Step(
+        "3", _("rotate"), _("Rotation by position"), sentence, equation, "rotated", ("q_rotated", "k_rotated")
+    )
 
 
 def one_product(walk: HeadWalk, _: Translate) -> Step:
@@ -117,7 +120,7 @@ def one_product(walk: HeadWalk, _: Translate) -> Step:
         "Multiply q and k number by number; the products add up to one score (the largest come first)."
     )
     equation = (*score_name(walk), (" = ", ""), *terms, *tail, (number(walk.scores[walk.column]), "result"))
-    return Step("4a", _("q · k"), _("One dot product"), sentence, equation, ("scores",))
+    return Step("4a", _("q · k"), _("One dot product"), sentence, equation, "scores", ("scores",))
 
 
 def score_row(walk: HeadWalk, _: Translate) -> Step:
@@ -126,7 +129,7 @@ def score_row(walk: HeadWalk, _: Translate) -> Step:
         *score_name(walk), (" = q·k = ", ""), (number(walk.scores[walk.column]), "result"),
         (_("     the row: {low} to {high}").format(**extent(walk.scores)), ""),
     )  # fmt: skip
-    return Step("4", _("q · k"), _("A score for every key"), sentence, equation, ("scores",))
+    return Step("4", _("q · k"), _("A score for every key"), sentence, equation, "scores", ("scores",))
 
 
 def scale(walk: HeadWalk, _: Translate) -> Step:
@@ -146,6 +149,7 @@ def scale(walk: HeadWalk, _: Translate) -> Step:
         _("Divide by √d_k"),
         words,
         equation,
+        "scaled",
         ("scaled",),
     )
 
@@ -162,7 +166,7 @@ def bias(walk: HeadWalk, _: Translate) -> Step | None:
         (number(before + added), "result"),
     )
     sentence = _("A bias that depends only on the two positions is added.")
-    return Step("5", _("÷ √d_k"), _("Position bias"), sentence, equation, ("biased",))
+    return Step("5", _("÷ √d_k"), _("Position bias"), sentence, equation, "biased", ("biased",))
 
 
 def mask(walk: HeadWalk, _: Translate) -> Step:
@@ -187,7 +191,13 @@ def mask(walk: HeadWalk, _: Translate) -> Step:
         (result, "result"),
     )
     return Step(
-        "6", _("mask"), _("Mask"), sentence.format(hidden=hidden, total=len(row)), equation, ("masked",)
+        "6",
+        _("mask"),
+        _("Mask"),
+        sentence.format(hidden=hidden, total=len(row)),
+        equation,
+        "masked",
+        ("masked",),
     )
 
 
@@ -198,7 +208,7 @@ def exponentials(walk: HeadWalk, _: Translate) -> Step:
         (number(walk.exp[walk.column], 4), "weight"), ("     Σ = ", ""), (number(walk.total, 4), "result"),
     )  # fmt: skip
     return Step(
-        "7a", _("softmax"), _("Softmax, first stroke: exponentials"), sentence, equation, ("weights",)
+        "7a", _("softmax"), _("Softmax, first stroke: exponentials"), sentence, equation, "exp", ("weights",)
     )
 
 
@@ -210,7 +220,13 @@ def divide(walk: HeadWalk, _: Translate) -> Step:
         (f"{walk.weights[walk.column]:.4f}", "result"),
     )  # fmt: skip
     return Step(
-        "7", _("softmax"), _("Softmax, second stroke: divide by the sum"), sentence, equation, ("weights",)
+        "7",
+        _("softmax"),
+        _("Softmax, second stroke: divide by the sum"),
+        sentence,
+        equation,
+        "weights",
+        ("weights",),
     )
 
 
@@ -228,7 +244,7 @@ def weighted_sum(walk: HeadWalk, _: Translate) -> Step:
     terms[-1:] = [(" + … = ", "")] if len(walk.key_tokens) > 3 else [(" = ", "")]
     sentence = _("Each value is scaled by its weight; their sum z is what the head has read for this query.")
     equation = ((f"z[{dim}]", "value"), (" = ", ""), *terms, (number(walk.z[dim]), "result"))
-    return Step("8", _("Σ w·v"), _("Weights meet values"), sentence, equation, ("z",))
+    return Step("8", _("Σ w·v"), _("Weights meet values"), sentence, equation, "values", ("z",))
 
 
 def all_queries(walk: HeadWalk, _: Translate) -> Step:
@@ -240,7 +256,7 @@ def all_queries(walk: HeadWalk, _: Translate) -> Step:
         (f" = softmax(Q Kᵀ / √d_k{masked})", ""),
         (f"     {rows} × {keys}", "result"),
     )
-    return Step("9", _("all rows"), _("All queries"), sentence, equation, ("weights",))
+    return Step("9", _("all rows"), _("All queries"), sentence, equation, "matrix", ("weights",))
 
 
 def heads_together(walk: HeadWalk, _: Translate) -> Step:
@@ -262,7 +278,9 @@ def heads_together(walk: HeadWalk, _: Translate) -> Step:
         (f"     ‖{total}‖ = ", ""), (post, "result"),
     )  # fmt: skip
     words = sentence.format(count=walk.place.n_heads)
-    return Step("10", "W_O", _("Heads joined, W_O, residual"), words, equation, ("out", "resid_post"))
+    return Step(
+        "10", "W_O", _("Heads joined, W_O, residual"), words, equation, "heads", ("out", "resid_post")
+    )
 
 
 def first_of_two(name: str, two: bool) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.analysis.head_walk import HeadWalk
 from engine.figures import beats
-from engine.figures.beats import Translate
+from engine.figures.beats import Step, Translate
 from engine.figures.cells import cell_lane
 from engine.figures.drawing import CLEAR, Drawing, Part, changes
 from engine.figures.matrix import grid, matrix_parts
@@ -162,6 +162,13 @@ def token_labels(drawing: Drawing) -> list[dict]:
     ]  # fmt: skip
 
 
+def span(drawing: Drawing, step: Step) -> list[float]:
+    """Top and bottom of what a step is about, so that a small screen can bring it into view."""
+    ys = grid(drawing).ys
+    box = drawing.sheet.lanes.get(step.lane)
+    return [box.y0, box.y1] if box else [float(ys[0]), float(ys[-1])]
+
+
 def meta(drawing: Drawing) -> dict:
     """What the player shows beside the figure and how it reads a click, as plain JSON."""
     sheet, walk = drawing.sheet, drawing.walk
@@ -171,7 +178,8 @@ def meta(drawing: Drawing) -> dict:
         "steps": [
             {
                 "name": step.name, "beat": step.beat, "short": step.short, "title": step.title,
-                "sentence": step.sentence, "equation": [list(part) for part in step.equation], "taps": list(step.taps),
+                "sentence": step.sentence, "equation": [list(part) for part in step.equation],
+                "taps": list(step.taps), "span": span(drawing, step),
             }
             for step in drawing.steps
         ],
