@@ -21,6 +21,7 @@ UNREADABLE = {
     "unknown": N_("{model} does not know {texts}: it reads a stand-in there, so do not trust what it makes of them."),
     "fragments": N_("{model} knows {texts} only in pieces: the tokens over one line are the bytes of one character."),
 }
+CROWD = 4  # queries from which resting on the first key is a habit
 SHARE = 0.02  # weight below which a second key is not worth a sentence
 
 
@@ -29,7 +30,7 @@ def lines(
 ) -> tuple[str, list[str]]:
     """Heading and sentences, as plain text; every number in them is the walk's, or the model's expectation."""
     said = [specimen.look_for[language()]] if specimen else [reads_from(walk)]
-    if walk.first_key_share >= SINK:
+    if walk.place.kind != "cross" and len(walk.query_tokens) >= CROWD and walk.first_key_share >= SINK:
         said.append(
             _("Queries rest on “{token}” ({share} on average): an attention sink, where idle heads go.")
             .format(token=walk.key_tokens[0].label, share=f"{walk.first_key_share:.2f}")
