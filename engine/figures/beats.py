@@ -135,7 +135,7 @@ def score_row(walk: HeadWalk, _: Translate) -> Step:
 def scale(walk: HeadWalk, _: Translate) -> Step:
     before, after, d_k = extent(walk.scores), extent(walk.scaled), walk.q.shape[0]
     sentence = _(
-        "Divided by √d_k, the row shrinks from {low}…{high} to {low2}…{high2}: more numbers alone shall not sharpen softmax."
+        "Divided by √d_k, the row shrinks from {low}…{high} to {low2}…{high2}: longer vectors shall not sharpen it."
     )
     equation = (
         (number(walk.scores[walk.column]), ""), (f" / √{d_k} = ", ""),

@@ -33,10 +33,28 @@ def lanes_of(walk: HeadWalk) -> list[str]:
 
 
 def ledger(walk: HeadWalk, *, theme: Theme, form: Format, translate: Translate) -> go.Figure:
-    """The animated figure, for a notebook: `fig.show()`, `fig.write_html(...)`."""
+    """The animated figure, for a notebook: `fig.show()`, `fig.write_html(...)`; its slider goes through the beats."""
     import plotly.graph_objects as go  # a screen needs no more than the plain spec
 
-    return go.Figure(ledger_spec(walk, theme=theme, form=form, translate=translate))
+    spec = ledger_spec(walk, theme=theme, form=form, translate=translate)
+    room = 96
+    spec["layout"] |= {
+        "height": spec["layout"]["height"] + room,
+        "margin": {**spec["layout"]["margin"], "b": room},
+        "sliders": [
+            {
+                "pad": {"t": 20, "l": 20, "r": 20},
+                "steps": [jump(step) for step in spec["layout"]["meta"]["steps"]],
+            }
+        ],
+    }
+    return go.Figure(spec)
+
+
+def jump(step: dict) -> dict:
+    """A slider's stop. It redraws: Plotly's own controls would lose the heat maps on the way."""
+    how = {"mode": "immediate", "frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}}
+    return {"label": step["short"], "method": "animate", "args": [[step["name"]], how]}
 
 
 def ledger_spec(walk: HeadWalk, *, theme: Theme, form: Format, translate: Translate) -> dict:
