@@ -124,7 +124,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     told.textContent = data.copied
     setTimeout(() => (told.textContent = ""), 2000)
   }
-  const listeners = [["keydown", onKey], ["keydown", chosen], ["pointerup", chosen], ["pointerover", mend]]
+  const listeners = [["keydown", onKey], ["keydown", chosen], ["pointerup", chosen], ["pointerover", mend], ["focusin", entered]]
   for (const [name, listener] of listeners) document.addEventListener(name, listener)
   return () => {
     for (const [name, listener] of listeners) document.removeEventListener(name, listener)
