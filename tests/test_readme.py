@@ -1,0 +1,76 @@
+"""The README tells the truth: its lines run, its commands exist, its tree is the one on disk."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text("utf-8")
+TREE = re.search(r"## The tree\n\n```\n(.*?)```", README, re.DOTALL)
+TOP = ("app.py", "engine", "pages")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def told() -> set[str]:
+    """Every path of the tree, by the indentation of its lines."""
+    assert TREE
+    found, folders = set(), []
+    for line in TREE[1].splitlines():
+        name = line.split()[0]
+        depth = (len(line) - len(line.lstrip())) // 2
+        if re.fullmatch(r"[\w.]+/?", name) and depth <= len(folders):
+            folders[depth:] = [name.rstrip("/")]
+            found.add("/".join(folders))
+    return found
+
+
+def test_the_tree_has_every_file_of_the_app_and_the_engine():
+    files = {
+        path.relative_to(ROOT).as_posix()
+        for top in TOP for path in [ROOT / top, *(ROOT / top).rglob("*")]
+        if path.suffix == ".py" and (path.name != "__init__.py" or path.parent.name == "engine")
+    }  # fmt: skip
+    assert files - told() == set()
+
+
+def test_the_tree_has_nothing_that_is_not_there():
+    assert TREE
+    named = {path for path in told() if path.startswith((*TOP, "assets", "tests"))}
+    assert {path for path in named if not (ROOT / path).exists()} == set()
+    for name in re.findall(r"\w+\.\w+", TREE[1].partition("\nassets/")[2].partition("\ntests/")[0]):
+        assert (ROOT / "assets" / name).exists()
+
+
+def test_the_lines_for_a_notebook_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    ten, figure = blocks("python")
+    assert len([line for line in ten.splitlines() if line]) <= 12
+    names: dict[str, object] = {}
+    exec(ten, names)
+    printed = capsys.readouterr().out
+    assert "2025-06-03\n('batch', 'head', 'query', 'key')\n" in printed
+    exec(figure, names)
+    assert (tmp_path / "attention.html").stat().st_size > 1_000_000
+
+
+@pytest.mark.parametrize("module", sorted(set(re.findall(r"python -m ((?:engine|tests)[\w.]+)", README))))
+def test_every_command_is_there(module):
+    assert find_spec(module)
+
+
+def test_links_and_pictures_are_there():
+    for target in re.findall(r"\]\(([^)]+)\)", README):
+        assert (ROOT / target).exists()
+
+
+def test_ci_runs_the_command_of_the_readme():
+    command = "pip install -r tests/requirements.txt && python -m pytest"
+    assert f"\n{command}\n" in README
+    assert "grep --max-count=1 '^pip install -r tests/' README.md" in (ROOT / ".ci" / "run").read_text()
