@@ -32,12 +32,13 @@ export function render({ parentElement, data, setStateValue, setTriggerValue }) 
   plot.show(JSON.parse(new TextDecoder().decode(data)));
 }
 
+/** Called when the component goes, and on some runs when it does not: the page tells, a moment later. */
 export function dispose(parentElement) {
-  const plot = instances.get(parentElement);
-  if (plot && !parentElement.isConnected) {
-    plot.destroy();
+  setTimeout(() => {
+    if (parentElement.isConnected) return;
+    instances.get(parentElement)?.destroy();
     instances.delete(parentElement);
-  }
+  }, 0);
 }
 
 /** The exported page: no server, nothing to report to. */
