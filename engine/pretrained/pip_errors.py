@@ -11,7 +11,7 @@ from engine.pretrained.catalogue import Entry
 _NETWORK = (
     r"connection broken by|Failed to establish a new connection|Max retries exceeded|[Tt]imed out|ProxyError"
     r"|name resolution|Network is unreachable|IncompleteRead|SSLError|Connection (?:reset|aborted)"
-    r"|incomplete-download"
+    r"|incomplete-download|Could not fetch URL \S+ connection error"
 )
 
 # {what pip writes: the sentence}; the first that matches wins: a lost network, too, ends in "no matching".

@@ -42,14 +42,15 @@ class PipDownload:
         wheels = self.folder / "wheel"
         command = [*PIP, "download", "--no-deps", "--require-hashes", "-r", str(requirements)]
         command += ["--progress-bar", "raw", "--dest", str(wheels)]
-        log = self.folder / "pip.txt"
+        log, details = self.folder / "pip.txt", self.folder / "details.txt"
+        command += ["--log", str(details)]
         with log.open("w+") as output:
             status = self._run(command, output, report)
         if self._ended:
             return None
         found = sorted(wheels.glob("*.whl"))
         if status != 0 or not found:
-            raise pip_errors.explain(self.entry, log.read_text(errors="replace"))
+            raise pip_errors.explain(self.entry, log.read_text(errors="replace") + _unreached(details))
         return found[0]
 
     def end(self) -> None:
@@ -89,6 +90,14 @@ class PipDownload:
                     report(int(words[1]), int(words[3]) or self.entry.wheel_bytes)
                 else:
                     output.write(line)
+
+
+def _unreached(details: Path) -> str:
+    """Which pages pip could not fetch: without retries, it says so only in its log of details."""
+    if not details.is_file():
+        return ""
+    lines = details.read_text(errors="replace").splitlines(keepends=True)
+    return "".join(line for line in lines if "Could not fetch URL" in line)
 
 
 def unpack(entry: Entry, wheel: Path, folder: Path, report: Report) -> None:

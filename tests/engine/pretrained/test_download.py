@@ -74,6 +74,7 @@ def test_progress_passes_through_the_phases_in_order(pip, files, monkeypatch):
     [
         ("no pip", "python -m ensurepip"),
         ("no network", "connect to the network"),
+        ("no network, no retries", "connect to the network"),
         ("broken off", "connect to the network"),
         ("wrong hash", "checksum differs"),
         ("not offered", "does not offer tiny-model==1.0"),
