@@ -480,11 +480,20 @@ class Plot {
     if (this.toolsFor === words.svg + words.html) return;
     this.toolsFor = words.svg + words.html;
     const tool = (text, label, run) => {
-      const node = button("ap-tool", label, () => run().catch((error) => console.error(error)));
+      const node = button("ap-tool", label, () => {
+        told.textContent = "";
+        run().catch((error) => {
+          console.error(error);
+          told.textContent = words.failed;
+        });
+      });
       node.textContent = text;
       return node;
     };
+    const told = element("span", "ap-told");
+    told.setAttribute("role", "status");
     this.tools.replaceChildren(
+      told,
       tool("PNG", words.png, () => this.savePng()),
       tool("SVG", words.svg, () => this.saveSvg()),
       tool("HTML", words.html, () => this.saveHtml()),
@@ -550,6 +559,11 @@ class Plot {
 /** Code or JSON that may stand between script tags: what would end the script, or hide its end, is broken up. */
 function inScript(code) {
   return code.replace(/<(?=\/script|!--)/gi, "\\x3c").replace(/\u2028/g, "\\u2028").replace(/\u2029/g, "\\u2029");
+}
+
+/** Text that stands for itself inside Plotly's labels. */
+function escaped(text) {
+  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
 function save(blob, name) {

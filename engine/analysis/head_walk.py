@@ -58,9 +58,12 @@ class HeadWalk:
     q: np.ndarray  # (d_k,)
     k: np.ndarray  # (shown, d_k)
     v: np.ndarray  # (shown, d_k)
+    projected_with_bias: bool  # q, k and v are x W + b
     rotation: Rotation | None
     products: np.ndarray  # (shown, d_k) q * k, after rotation where there is one
     scores: np.ndarray  # (shown,) sums of products
+    score_range: tuple[float, float]  # of the whole row, as the next
+    scaled_range: tuple[float, float]
     scaled: np.ndarray  # (shown,)
     bias: np.ndarray | None  # (shown,) where the position scheme adds one
     masked: np.ndarray  # (shown,) -inf where hidden
@@ -149,7 +152,7 @@ def walk_head(
     exp_row = np.exp(masked_row - top)
     rotation = rotate(lm, taps, shown)
     q, k = (rotation.q, rotation.k) if rotation else (taps.row("q"), read[0])
-    scaled, biased = taps.row("scaled"), taps.row("biased")
+    scores, scaled, biased = taps.row("scores"), taps.row("scaled"), taps.row("biased")
     z = taps.heads("z")
     residual = f"{place.path}_residual"
     return HeadWalk(
@@ -166,9 +169,12 @@ def walk_head(
         q=taps.row("q"),
         k=read[0],
         v=read[1],
+        projected_with_bias=lm.config.stacks[place.stack].attention_bias,
         rotation=rotation,
         products=q * k,
-        scores=taps.row("scores")[list(shown)],
+        scores=scores[list(shown)],
+        score_range=(float(scores.min()), float(scores.max())),
+        scaled_range=(float(scaled.min()), float(scaled.max())),
         scaled=scaled[list(shown)],
         bias=None if np.array_equal(scaled, biased) else (biased - scaled)[list(shown)],
         masked=masked_row[list(shown)],

@@ -66,10 +66,12 @@ def projections(walk: HeadWalk, _: Translate) -> Step:
     sentence = _(
         "Three learned matrices make of each vector what it asks (q), what it offers (k) and what it gives (v)."
     )
+    b = " + b" if walk.projected_with_bias else ""
+    key, k, v = of(key_name(walk), "key"), vector(walk.k[walk.column]), vector(walk.v[walk.column])
     equation = (
-        ("q", "query"), *of(query_name(walk), "query"), (" = x W_q = ", ""), (vector(walk.q), "query"),
-        ("     k", "key"), *of(key_name(walk), "key"), (" = x W_k = ", ""), (vector(walk.k[walk.column]), "key"),
-        ("     v", "value"), *of(key_name(walk), "key"), (" = x W_v = ", ""), (vector(walk.v[walk.column]), "value"),
+        ("q", "query"), *of(query_name(walk), "query"), (f" = x W_q{b} = ", ""), (vector(walk.q), "query"),
+        ("     k", "key"), *key, (f" = x W_k{b} = ", ""), (k, "key"),
+        ("     v", "value"), *key, (f" = x W_v{b} = ", ""), (v, "value"),
     )  # fmt: skip
     return Step("2", _("q k v"), _("Query, keys and values"), sentence, equation, "k", ("q", "k", "v"))
 
@@ -127,13 +129,13 @@ def score_row(walk: HeadWalk, _: Translate) -> Step:
     sentence = _("The same for every key: a large score says that the key offers what the query asks for.")
     equation = (
         *score_name(walk), (" = q·k = ", ""), (number(walk.scores[walk.column]), "result"),
-        (_("     the row: {low} to {high}").format(**extent(walk.scores)), ""),
+        (_("     the row: {low} to {high}").format(**extent(walk.score_range)), ""),
     )  # fmt: skip
     return Step("4", _("q · k"), _("A score for every key"), sentence, equation, "scores", ("scores",))
 
 
 def scale(walk: HeadWalk, _: Translate) -> Step:
-    before, after, d_k = extent(walk.scores), extent(walk.scaled), walk.q.shape[0]
+    before, after, d_k = extent(walk.score_range), extent(walk.scaled_range), walk.q.shape[0]
     sentence = _(
         "Divided by √d_k, the row shrinks from {low}…{high} to {low2}…{high2}: longer vectors shall not sharpen it."
     )
@@ -277,6 +279,8 @@ def heads_together(walk: HeadWalk, _: Translate) -> Step:
         ("     ‖resid‖ = ", ""), (pre, ""), ("     ‖out‖ = ", ""), (out, ""),
         (f"     ‖{total}‖ = ", ""), (post, "result"),
     )  # fmt: skip
+    if walk.place.n_heads == 1:
+        sentence = _("W_O turns what the one head has read, and the result is added to the residual stream.")
     words = sentence.format(count=walk.place.n_heads)
     return Step(
         "10", "W_O", _("Heads joined, W_O, residual"), words, equation, "heads", ("out", "resid_post")
@@ -319,5 +323,5 @@ def pair_of(values: np.ndarray, pair: int, half: int) -> str:
     return f"({number(values[pair])}, {number(values[pair + half])})"
 
 
-def extent(values: np.ndarray) -> dict[str, str]:
-    return {"low": number(float(values.min())), "high": number(float(values.max()))}
+def extent(span: tuple[float, float]) -> dict[str, str]:
+    return {"low": number(span[0]), "high": number(span[1])}

@@ -7,6 +7,7 @@ Motion is a pure function of (walk, step): the figure's traces are the first ste
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.analysis.head_walk import HeadWalk
@@ -22,6 +23,9 @@ from engine.figures.words import lane_names, row_sums
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+
+BESIDE = 430  # width of the matrix's block on stage, for texts that are too long to stand under their tokens
 
 
 def lanes_of(walk: HeadWalk) -> list[str]:
@@ -63,6 +67,8 @@ def ledger_spec(walk: HeadWalk, *, theme: Theme, form: Format, translate: Transl
     `layout.meta` holds what a player needs: the steps' words, the columns and the matrix for reading a click.
     """
     tokens = [walk.query_tokens[walk.query], *(walk.key_tokens[key] for key in walk.shown)]
+    if len(walk.shown) < len(walk.key_tokens):  # columns are a window: the matrix needs a place of its own
+        form = replace(form, aside=max(form.aside, BESIDE))
     sheet = lay_out(form, [shorten(token.label, 9) for token in tokens], lanes_of(walk))
     steps = beats.steps(walk, translate)
     drawing = Drawing(walk, sheet, theme, steps, translate)

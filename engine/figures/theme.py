@@ -149,6 +149,8 @@ def cell_number(value: float, wide: bool) -> str:
     if not math.isfinite(value):
         return number(value)
     size = abs(value)
+    if size >= 10**4:
+        return number(value, 2 if wide else 1)
     decimals = (2 if wide else 1) if size < 9.95 else (1 if wide and size < 99.5 else 0)
     text = f"{value:.{decimals}f}".replace("-", MINUS)
     return text if float(text.replace(MINUS, "-")) != 0 else "0"

@@ -9,11 +9,12 @@ import streamlit as st
 
 from engine.analysis.expected import Expected, expected_after
 from engine.analysis.head_walk import HeadWalk, locate, strongest_key, token_rows, walk_head
+from engine.config import AtlasError
 from pages.components import controls, library, look_for, panels, pocket, resources, specimens, state
 from pages.components.language import _
 
 if TYPE_CHECKING:
-    from engine.language_model import LanguageModel
+    from engine.language_model import LanguageModel, TextTrace
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def choose() -> Choice:
         edited = state.view().weights
         target = (state.view().target or None) if "cross" in lm.sites else None
         with busy, st.spinner(_("{model} is reading …").format(model=known.title)):
-            trace = resources.trace(known.name, text, target, edited)
+            trace = read(known, lm, text, target, edited)
         if "cross" in lm.sites:
             controls.target(trace.texts["decoder"].text)
         kind = controls.kind(list(lm.sites), start.kind)
@@ -58,6 +59,22 @@ def choose() -> Choice:
         lm=lm,
         walk=walk_head(lm, trace, kind=kind, layer=layer, head=head, query=query, focus=focus, chain=chain),
         content=(known.name, known.stamp, text, target, edited, place, query, focus),
-        specimen=specimens.shown(known.name, text, kind, layer, head, query),
+        specimen=specimens.shown(
+            (known.name, text, kind, layer, head, query),
+            trace.texts["decoder"].text if "cross" in lm.sites else None,
+            edited,
+        ),
         expected=expected_after(lm, trace, query) if place.stack == "decoder" else None,
     )
+
+
+def read(
+    known: library.Known, lm: LanguageModel, text: str, target: str | None, edited: str | None
+) -> TextTrace:
+    """The trace. What the model refuses is told with the fields still there, so that it can be mended."""
+    try:
+        return resources.trace(known.name, text, target, edited)
+    except AtlasError:
+        if "cross" in lm.sites:
+            controls.target("…")
+        raise

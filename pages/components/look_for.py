@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 SINK = 0.5  # mean weight on the first key from which the lesson's word for it is used
 NAMED = 6  # unreadable characters that a warning names
 UNREADABLE = {
-    "unknown": N_("{model} does not know {texts}: it reads a stand-in there, so do not trust what it makes of them."),
-    "fragments": N_("{model} knows {texts} only in pieces: the tokens over one line are the bytes of one character."),
+    "unknown": N_(
+        "{model} does not know {texts}: it reads a stand-in there, so do not trust what it makes of them."
+    ),
+    "fragments": N_(
+        "{model} knows {texts} only in pieces: the tokens over one line are the bytes of one character."
+    ),
 }
 CROWD = 4  # queries from which resting on the first key is a habit
 SHARE = 0.02  # weight below which a second key is not worth a sentence
@@ -33,7 +37,7 @@ def lines(
     if walk.place.kind != "cross" and len(walk.query_tokens) >= CROWD and walk.first_key_share >= SINK:
         said.append(
             _("Queries rest on “{token}” ({share} on average): an attention sink, where idle heads go.")
-            .format(token=walk.key_tokens[0].label, share=f"{walk.first_key_share:.2f}")
+            .format(token=apart(walk.key_tokens[0].label), share=f"{walk.first_key_share:.2f}")
         )  # fmt: skip
     if len(walk.shown) < len(walk.key_tokens):
         said.append(
@@ -41,12 +45,14 @@ def lines(
             .format(first=walk.shown[0], last=walk.shown[-1], total=len(walk.key_tokens))
         )  # fmt: skip
         if max(walk.matrix.shape) > MAX_IMAGE:
-            said.append(_("So many that a pixel is the largest weight of a block; a click finds the exact cell."))
+            said.append(
+                _("So many that a pixel is the largest weight of a block; a click finds the exact cell.")
+            )
         said.append(_("Weight outside the window: {weight}.").format(weight=f"{walk.elsewhere:.3f}"))
     if expected:
         said.append(
             _("After “{query}” the whole model expects “{token}” ({share}).")
-            .format(query=asker(walk), token=expected.label, share=f"{expected.share:.2f}")
+            .format(query=asker(walk), token=apart(expected.label), share=f"{expected.share:.2f}")
         )  # fmt: skip
     return _("What to look for"), [*said, _("A weight shows where a head reads, not why the model answers.")]
 
@@ -59,19 +65,24 @@ def warnings(trace: TextTrace, model: str) -> list[str]:
         if found:
             distinct = list(dict.fromkeys(found))
             more = " …" if len(distinct) > NAMED else ""
-            quoted = ", ".join(f"“{text}”" for text in distinct[:NAMED]) + more
+            quoted = ", ".join(f"“{apart(text)}”" for text in distinct[:NAMED]) + more
             said.append(_(template).format(model=model, texts=quoted))
     return said
 
 
+def apart(label: str) -> str:
+    """A token inside a sentence: its direction of writing must not turn the sentence's."""
+    return f"\u2068{label}\u2069"
+
+
 def asker(walk: HeadWalk) -> str:
-    return walk.query_tokens[walk.query].label
+    return apart(walk.query_tokens[walk.query].label)
 
 
 def reads_from(walk: HeadWalk) -> str:
     row = walk.matrix[walk.query]
     order = np.argsort(-row, kind="stable")[:2]
-    first, second = (walk.key_tokens[int(key)].label for key in (*order, *order)[:2])
+    first, second = (apart(walk.key_tokens[int(key)].label) for key in (*order, *order)[:2])
     if row[order[0]] == 0:
         return _("“{query}” may look at nothing: its row is all zeros.").format(query=asker(walk))
     if len(order) < 2 or row[order[1]] < SHARE:
@@ -79,5 +90,9 @@ def reads_from(walk: HeadWalk) -> str:
             query=asker(walk), first=first, weight=f"{row[order[0]]:.3f}"
         )
     return _("“{query}” reads mostly from “{first}” ({weight}), then from “{second}” ({weight2}).").format(
-        query=asker(walk), first=first, weight=f"{row[order[0]]:.3f}", second=second, weight2=f"{row[order[1]]:.3f}"
+        query=asker(walk),
+        first=first,
+        weight=f"{row[order[0]]:.3f}",
+        second=second,
+        weight2=f"{row[order[1]]:.3f}",
     )

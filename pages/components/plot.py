@@ -44,7 +44,7 @@ class Sheet:
 
 def sheet(spec: Mapping[str, Any]) -> Sheet:
     """A figure's plain spec, made ready once; pages keep it in resources.figure."""
-    text = json.dumps(spec, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(spec, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return Sheet(text, digest(text.encode()))
 
 
@@ -113,6 +113,7 @@ def words() -> dict[str, str]:
         "png": _("Download as PNG"),
         "svg": _("Download as SVG"),
         "html": _("Download as HTML that still plays"),
+        "failed": _("This file could not be made; the browser's console says why."),
     }
 
 

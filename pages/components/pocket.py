@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from engine.tokenizers import Token
 
 EMBEDDING = "embedding.table.weight"
+_WRITTEN, _EDITION = "atlas.pocket.written", "atlas.pocket.edition"
 MATRICES = ("W_q", "W_k", "W_v", "W_o")
+EDITABLE = "pocket"
+ONLY_HERE = N_("The link's “{parameter}” were left out: only the weights of Pocket can be edited.")
 LEFT_OUT = N_("The link's “{parameter}” cannot be used and were left out: {reason}")
 
 
@@ -24,6 +27,9 @@ def opened(name: str) -> LanguageModel:
     """The model of that name with the view's edited weights; weights that do not fit it are left out, with a note.
     Raises AtlasError when the model itself cannot be opened.
     """
+    if state.view().weights and name != EDITABLE:
+        state.settle(weights=None)
+        state.note("weights", ONLY_HERE)
     try:
         return resources.model(name, state.view().weights)
     except AtlasError as error:
@@ -61,19 +67,37 @@ def table(
     import pandas as pd
 
     values = lm.model.get_parameter(parameter).detach().numpy()
-    shown = pd.DataFrame(values[list(rows)], index=list(rows.values()), columns=list(columns))
-    # A table that was edited is a new table: its old edits must not be laid over the new numbers.
-    key = f"atlas-pocket-{parameter}-{language()}-{hash(state.view().weights)}-{'-'.join(map(str, rows))}"
+    key = f"atlas-pocket-{parameter}-{language()}-{edition()}-{'-'.join(map(str, rows))}"
+    if key not in st.session_state:  # what the table starts from; its own edits lie over that
+        st.session_state[f"{key}-start"] = values[list(rows)]
+    start = st.session_state[f"{key}-start"]
     panels.paragraph(title)
     st.data_editor(
-        shown, key=key, hide_index=False, num_rows="fixed", row_height=30,
-        column_config={name: st.column_config.NumberColumn(name, width=78, step=0.25) for name in columns},
+        pd.DataFrame(start, index=list(rows.values()), columns=list(columns)),
+        key=key, hide_index=False, num_rows="fixed", row_height=30,
+        column_config={
+            name: st.column_config.NumberColumn(
+                name, width=78, step=0.25, min_value=-weights.LIMIT, max_value=weights.LIMIT
+            )
+            for name in columns
+        },
         on_change=lambda: changed(parameter, values, list(rows), list(columns), st.session_state[key]),
     )  # fmt: skip
 
 
+def edition() -> int:
+    """Counts how often the weights were set by anything but these tables: a link, an example, the way back. Then the
+    tables begin anew; on their own edits they stay as they are, so that one can type on.
+    """
+    now = state.view().weights
+    if st.session_state.get(_WRITTEN, "") != now:
+        st.session_state[_WRITTEN] = now
+        st.session_state[_EDITION] = st.session_state.get(_EDITION, 0) + 1
+    return st.session_state.get(_EDITION, 0)
+
+
 def changed(parameter: str, values, rows: Sequence[int], columns: Sequence[str], edits: dict) -> None:
-    """Write an edited cell into the view. An emptied cell counts as 0."""
+    """Write a table's edited cells into the view. An emptied cell counts as 0."""
     new = values.copy()
     for row, cells in edits["edited_rows"].items():
         for column, value in cells.items():
@@ -81,3 +105,4 @@ def changed(parameter: str, values, rows: Sequence[int], columns: Sequence[str],
     before = state.view().weights
     edited = weights.read(before) if before else {}
     state.update(weights=weights.write(edited | {parameter: new.ravel().tolist()}))
+    st.session_state[_WRITTEN] = state.view().weights

@@ -73,6 +73,11 @@ def _trace(lm: LanguageModel, text: str, target: str | None) -> TextTrace:
             "this text has {n} tokens; a screen shows up to {limit}, from a notebook {model} reads up to {most}",
             n=f"{tokens:,}", limit=f"{MAX_TOKENS:,}", model=lm.title, most=f"{lm.max_len:,}",
         )  # fmt: skip
+    if target and (written := len(lm.tokenizer.encode(target, begin=True))) > lm.max_len:
+        raise AtlasError(
+            "the target has {n} tokens, more than the {limit} that {model} can read",
+            n=f"{written:,}", limit=f"{lm.max_len:,}", model=lm.title,
+        )  # fmt: skip
     return lm.trace(text, target, names=None if tokens <= WHOLE_TOKENS else ENTRIES)
 
 

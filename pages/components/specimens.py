@@ -55,9 +55,12 @@ def opening(model: str) -> Specimen:
     return found or specimens()[0].model_copy(update={"kind": None, "layer": 0, "head": 0, "query": 1})
 
 
-def shown(*place: object) -> Specimen | None:
-    """The specimen that is on screen, if one is: (model, text, kind, layer, head, query)."""
-    return next((specimen for specimen in specimens() if specimen.place == place), None)
+def shown(place: tuple, target: str | None, edited: str | None) -> Specimen | None:
+    """The specimen that is on screen, if one is: (model, text, kind, layer, head, query), with its own target and the
+    model's own weights.
+    """
+    found = next((specimen for specimen in specimens() if specimen.place == place), None)
+    return found if found and not edited and found.target == target else None
 
 
 def menu() -> None:
@@ -68,10 +71,12 @@ def menu() -> None:
 
     def words(chosen: str) -> str:
         specimen = choices[chosen]
-        return f"{specimen.phenomenon[language()]}: {state.shorten(specimen.text, 56)} · {here[specimen.model]}"
+        return (
+            f"{specimen.phenomenon[language()]}: {state.shorten(specimen.text, 56)} · {here[specimen.model]}"
+        )
 
     def show() -> None:
-        parts = {"model", "text", "target", "kind", "layer", "head", "query", "key"}
-        state.update(**choices[st.session_state[key]].model_dump(include=parts), weights=None)
+        parts = {"model", "text", "kind", "layer", "head", "query", "key"}  # the target it writes itself
+        state.update(**choices[st.session_state[key]].model_dump(include=parts), target=None, weights=None)
 
     st.menu_button(_("Examples"), list(choices), key=key, format_func=words, on_click=show)

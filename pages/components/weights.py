@@ -9,6 +9,8 @@ import numpy as np
 
 from engine.config import AtlasError
 
+LIMIT = 1_000  # far beyond any weight that teaches; products of larger ones would leave single precision
+
 
 def write(edited: Mapping[str, Sequence[float]]) -> str:
     """Parameter name -> its numbers in row order, as the string `read` understands."""
@@ -18,7 +20,7 @@ def write(edited: Mapping[str, Sequence[float]]) -> str:
 
 
 def read(text: str) -> dict[str, list[float]]:
-    """The numbers of each named parameter, in row order. Raises AtlasError unless all are finite numbers."""
+    """The numbers of each named parameter, in row order. Raises AtlasError unless all are numbers up to LIMIT."""
     return dict(_parameter(part) for part in text.split(";"))
 
 
@@ -39,6 +41,9 @@ def _parameter(part: str) -> tuple[str, list[float]]:
         values = [float(number) for number in numbers.split(",")]
     except ValueError:
         values = [math.nan]
-    if not all(map(math.isfinite, values)):
-        raise AtlasError("The edited weights of “{name}” are not all numbers.", name=name[:40])
+    if not all(abs(value) <= LIMIT for value in values):  # never true of NaN
+        raise AtlasError(
+            "the edited weights of “{name}” are not all numbers from −{limit} to {limit}",
+            name=name[:40], limit=LIMIT,
+        )  # fmt: skip
     return name, values

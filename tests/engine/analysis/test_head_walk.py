@@ -107,6 +107,9 @@ def test_a_long_text_keeps_the_whole_row_s_sum():
     assert walk.row_sum == pytest.approx(1, abs=1e-6)
     assert walk.weights.sum() + walk.elsewhere == pytest.approx(1, abs=1e-6)
     assert walk.exp.sum() < walk.total
+    whole = lm.layer_trace(lm.trace("abcdefgh" * 10), "decoder", 1)["decoder.layers.1.self_attention.scores"]
+    assert walk.score_range == (whole[0, 0, 79].min().item(), whole[0, 0, 79].max().item())
+    assert walk.scaled_range == pytest.approx([value / 2 for value in walk.score_range])  # d_k is 4
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,12 @@ def test_on_stage_the_matrix_keeps_the_tokens_columns():
     assert spec["layout"]["meta"]["matrix"]["xs"][:-1] == [round(x0, 1) for _, x0, _ in columns]
 
 
+def test_on_stage_a_long_text_has_its_matrix_beside():
+    spec = spec_of(walk([f"t{i}" for i in range(60)], query=50, focus=40), "talk")
+    meta = spec["layout"]["meta"]
+    assert meta["matrix"]["xs"][0] > meta["columns"][-1][2]
+
+
 def test_pieces_of_one_character_stand_on_one_line():
     made = replace(walk(SENTENCE), key_groups=(range(1, 4),))
     spec = spec_of(made)

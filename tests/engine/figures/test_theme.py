@@ -45,6 +45,7 @@ def test_numbers_have_three_digits_and_a_real_minus(value, written):
         (6.158, "6.16", "6.2"),
         (-0.001, "0", "0"),
         (150.4, "150", "150"),
+        (2.4e38, "2.4e38", "2e38"),
     ],
 )
 def test_cells_hold_few_characters(value, wide, narrow):
