@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import string
 import threading
@@ -18,7 +19,7 @@ from pages.components.language import LANGUAGES, LOCALES, translations
 
 ROOT = Path(__file__).parents[2]
 MARKS = {"_": None, "N_": None}
-ERRORS = {"AtlasError": None, "Cancelled": None, "Check": None}
+ERRORS = {"AtlasError": None, "CancelledError": None, "Check": None}
 
 
 def extracted(folder: str, keywords: dict[str, None]) -> set[str]:
@@ -28,19 +29,56 @@ def extracted(folder: str, keywords: dict[str, None]) -> set[str]:
         return {message for _, _, message, *_ in found if isinstance(message, str)}
 
 
+def templates(folder: str) -> set[str]:
+    """Every sentence with values to fill in, wherever it is written: an error may take its own from a table."""
+    found = set()
+    for path in (ROOT / folder).rglob("*.py"):
+        tree = ast.parse(path.read_text("utf-8"))
+        f_strings = {
+            id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)
+        }
+        prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        found |= {
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
+            and not {id(node)} & (f_strings | prose) and fields(node.value)
+        }  # fmt: skip
+    return found
+
+
+def error_names(folder: str) -> set[str]:
+    """AtlasError and the names of all that are made from it."""
+    names = {"AtlasError"}
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and {ast.unparse(base) for base in node.bases} & names:
+                names.add(node.name)
+    return names
+
+
 def wanted() -> set[str]:
-    summaries = {entry.summary for entry in CATALOGUE.values()}
+    summaries = {entry.summary for entry in CATALOGUE.values()} | templates("engine")
     return summaries.union(
         *(extracted(folder, marks) for folder in ("pages", "engine") for marks in (MARKS, ERRORS))
     )
 
 
 def fields(template: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(template) if name}
+    """The names in braces; none for what is no template, such as a pattern."""
+    try:
+        return {name for _, name, _, _ in string.Formatter().parse(template) if name and name.isidentifier()}
+    except ValueError:
+        return set()
 
 
 def test_every_sentence_has_a_chinese_one() -> None:
     assert sorted(wanted() - set(translations("zh"))) == []
+
+
+def test_errors_of_every_kind_are_looked_at() -> None:
+    assert error_names("engine") <= set(ERRORS)
+    assert any("disk filled up" in template for template in templates("engine"))  # one that stands in a table
 
 
 def test_no_translation_is_stale() -> None:
