@@ -14,7 +14,7 @@ from pages.components import controls, library, look_for, panels, pocket, resour
 from pages.components.language import _
 
 if TYPE_CHECKING:
-    from engine.language_model import LanguageModel, TextTrace
+    from engine.language_model import LanguageModel
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,13 @@ def choose() -> Choice:
             lm = pocket.opened(known.name)
         edited = state.view().weights
         target = (state.view().target or None) if "cross" in lm.sites else None
-        with busy, st.spinner(_("{model} is reading …").format(model=known.title)):
-            trace = read(known, lm, text, target, edited)
+        try:
+            with busy, st.spinner(_("{model} is reading …").format(model=known.title)):
+                trace = resources.trace(known.name, text, target, edited)
+        except AtlasError:
+            if "cross" in lm.sites:
+                controls.target("…")  # stays, so that what was refused can be mended
+            raise
         if "cross" in lm.sites:
             controls.target(trace.texts["decoder"].text)
         kind = controls.kind(list(lm.sites), start.kind)
@@ -66,15 +71,3 @@ def choose() -> Choice:
         ),
         expected=expected_after(lm, trace, query) if place.stack == "decoder" else None,
     )
-
-
-def read(
-    known: library.Known, lm: LanguageModel, text: str, target: str | None, edited: str | None
-) -> TextTrace:
-    """The trace. What the model refuses is told with the fields still there, so that it can be mended."""
-    try:
-        return resources.trace(known.name, text, target, edited)
-    except AtlasError:
-        if "cross" in lm.sites:
-            controls.target("…")
-        raise

@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -21,10 +21,12 @@ from typing import Literal
 from engine.config import AtlasError
 from engine.pretrained import catalogue, sources
 from engine.pretrained.catalogue import CATALOGUE
+from pages.components import state
 from pages.components.language import language
 
 EMBEDDED = Path(__file__).parents[2] / "assets" / "models"
 FIRST = ("pocket", "dates")  # from the simplest on; others follow by name
+_STEM = state.NAME_LIMIT - len("-999")  # as much of a file's name as a link can carry, and room for a number
 Origin = Literal["embedded", "catalogue", "opened"]
 
 _run = threading.local()
@@ -43,10 +45,13 @@ class Known:
     def stamp(self) -> str:
         """Changes when the files do; half of every cache key."""
         path = sources.locate(self.target) if self.origin != "embedded" else Path(self.target)
-        files = sorted(path.iterdir()) if path.is_dir() else [path]
-        return ";".join(
-            f"{f.name}:{s.st_size}:{s.st_mtime_ns}" for f in files if f.is_file() for s in [f.stat()]
-        )
+        try:
+            files = sorted(path.iterdir()) if path.is_dir() else [path]
+            return ";".join(
+                f"{f.name}:{s.st_size}:{s.st_mtime_ns}" for f in files if f.is_file() for s in [f.stat()]
+            )
+        except OSError as error:
+            raise sources.unreadable(path, error) from error
 
 
 @contextmanager
@@ -64,7 +69,7 @@ def present() -> list[Known]:
     kept = getattr(_run, "kept", None)
     if kept:
         return kept
-    found = [*_embedded(), *_fetched(), *_opened()]
+    found = _told_apart([*_embedded(), *_fetched(), *_opened()])
     if kept is not None:
         kept += found
     return found
@@ -94,15 +99,18 @@ def find(name: str) -> Known:
 
 
 def open_path(text: str) -> Known:
-    """Remember a GGUF file or a folder of the visitor's disk under a name. Raises AtlasError when it is
-    neither.
+    """Remember a GGUF file or a folder of the visitor's disk under a name that is no other model's name or
+    title. Raises AtlasError when it is neither.
     """
-    path = sources.locate(Path(os.path.expanduser(text.strip().strip("'\""))).resolve())
-    taken = {known.name for known in present() if known.target != str(path)}
-    stem = path.stem if path.suffix == ".gguf" else path.name
-    name = next(name for name in _numbered(stem or "model") if name not in taken and name not in CATALOGUE)
+    typed = os.path.expanduser(text.strip().strip("'\""))
+    path = sources.locate(Path(os.path.realpath(typed)))  # pathlib's own raises for links that go in circles
+    others = [known for known in present() if known.target != str(path)]
+    taken = {word.casefold() for known in others for word in (known.name, known.title)}
+    taken |= {word.casefold() for entry in CATALOGUE.values() for word in (entry.name, entry.title)}
+    stem = state.printable(path.stem if path.suffix == ".gguf" else path.name)[:_STEM].strip()
+    name = next(name for name in _numbered(stem or "model") if name.casefold() not in taken)
     _remember(_paths() | {name: str(path)})
-    return Known(name, name, "opened", str(path))
+    return find(name)
 
 
 def forget(name: str) -> None:
@@ -125,8 +133,21 @@ def _fetched() -> Iterator[Known]:
 
 def _opened() -> Iterator[Known]:
     for name, path in _paths().items():
-        if Path(path).exists():
+        if os.path.exists(path):  # pathlib's own raises for a path that is too long or not allowed
             yield Known(name, name, "opened", path)
+
+
+def _told_apart(found: list[Known]) -> list[Known]:
+    """The models with a title for each that no other has: a picker sends back the title that was chosen."""
+    titles: set[str] = set()
+    told = []
+    for known in found:
+        within = Path(known.target).parent.name if known.origin == "opened" else known.name
+        choices = [known.title, *_numbered(f"{known.title} ({within})")]
+        title = next(title for title in choices if title.casefold() not in titles)
+        titles.add(title.casefold())
+        told.append(replace(known, title=title))
+    return told
 
 
 def _numbered(stem: str) -> Iterator[str]:
@@ -139,9 +160,10 @@ def _list_file() -> Path:
 
 
 def _paths() -> dict[str, str]:
-    with suppress(OSError, ValueError):  # no list yet, or a broken one: nothing was opened
+    with suppress(OSError, ValueError, RecursionError):  # no list yet, or a broken one: nothing was opened
         paths = json.loads(_list_file().read_text("utf-8"))
-        return {str(name): str(path) for name, path in paths.items()} if isinstance(paths, dict) else {}
+        if isinstance(paths, dict):
+            return {name: str(path) for name, path in paths.items() if 0 < len(name) <= state.NAME_LIMIT}
     return {}
 
 
@@ -151,10 +173,10 @@ def _remember(paths: dict[str, str]) -> None:
         partial = _list_file().with_suffix(".part")
         partial.write_text(json.dumps(paths, indent=1, ensure_ascii=False), "utf-8")
         partial.replace(_list_file())
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise AtlasError(
             "{path} cannot be written ({reason}): make room or give yourself the right to write there, or "
             "set ATLAS_HOME to another folder.",
             path=str(_list_file()),
-            reason=error.strerror or str(error),
+            reason=getattr(error, "strerror", None) or str(error),
         ) from error

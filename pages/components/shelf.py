@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from html import escape
 
@@ -10,7 +13,7 @@ import streamlit as st
 from engine.config import AtlasError
 from engine.pretrained import catalogue, download, sources
 from engine.pretrained.room import readable
-from pages.components import library, navigation, panels, resources, state
+from pages.components import library, navigation, panels, resources, shell, state
 from pages.components.language import N_, _, sentence
 
 PHASES = {
@@ -19,6 +22,8 @@ PHASES = {
     "unpacking": N_("checking and unpacking"),
 }
 _PROBLEM = "atlas-open-problem"
+
+log = logging.getLogger(__name__)
 
 
 def present(chosen: str) -> None:
@@ -98,7 +103,7 @@ def _actions(known: library.Known, chosen: str) -> None:
     elif known.origin == "opened":
         st.button(
             _("Take off the list"), key=f"atlas-forget-{known.name}", type="tertiary",
-            on_click=partial(library.forget, known.name),
+            on_click=partial(_forget, known.name),
         )  # fmt: skip
 
 
@@ -123,10 +128,13 @@ def _removal(known: library.Known) -> None:
 
 def _remove(name: str, asked: str) -> None:
     st.session_state[asked] = False
-    try:
+    with _problem_kept():
         sources.remove(name)
-    except AtlasError as error:
-        st.session_state[_PROBLEM] = error
+
+
+def _forget(name: str) -> None:
+    with _problem_kept():
+        library.forget(name)
 
 
 def _fetching(entry: catalogue.Entry) -> None:
@@ -145,7 +153,8 @@ def _fetching(entry: catalogue.Entry) -> None:
 
 
 def _begin(name: str) -> None:
-    download.begin(name)
+    with _problem_kept():
+        download.begin(name)
 
 
 @st.fragment(run_every=0.4)
@@ -163,18 +172,26 @@ def _progress(name: str) -> None:
 def _open() -> None:
     """Put what stands at the typed path on the list, if it can be opened at all."""
     typed = state.printable(st.session_state["atlas-path"] or "")
-    st.session_state[_PROBLEM] = None
-    if not typed.strip():
-        return
-    try:
+    with _problem_kept():
+        if not typed.strip():
+            return
         known = library.open_path(typed)
-    except AtlasError as error:
-        st.session_state[_PROBLEM] = error
-        return
+        try:
+            resources.model(known.name)
+        except BaseException:  # a run that was stopped, too, has not opened it
+            library.forget(known.name)
+            raise
+        state.update(model=known.name)
+
+
+@contextmanager
+def _problem_kept() -> Iterator[None]:
+    """What fails in a callback, outside every boundary of the page, becomes the sentence under the field."""
+    st.session_state[_PROBLEM] = None
     try:
-        resources.model(known.name)
+        yield
     except AtlasError as error:
-        library.forget(known.name)
         st.session_state[_PROBLEM] = error
-        return
-    state.update(model=known.name)
+    except Exception:
+        log.exception("A callback of the Models screen failed")
+        st.session_state[_PROBLEM] = AtlasError(shell.UNEXPECTED)
