@@ -56,10 +56,7 @@ def load(name_or_path: str | Path) -> Loaded:
         path = sources.locate(name_or_path)
         loaded = _from_folder(path) if path.is_dir() else _from_gguf(path)
     except OSError as error:
-        raise AtlasError(
-            "{path} cannot be read ({reason}): check the path, and your right to read what is there.",
-            path=str(name_or_path)[:200], reason=error.strerror or str(error),
-        ) from error  # fmt: skip
+        raise sources.unreadable(name_or_path, error) from error
     except MemoryError as error:
         raise AtlasError(
             "The memory ran out while {path} was being read: close other programs or open a smaller model.",

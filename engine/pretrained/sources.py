@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,9 +95,24 @@ def locate(name_or_path: str | Path) -> Path:
 
     Raises AtlasError for what is neither, and for weights in a form that can run code when it is opened.
     """
+    try:
+        return _located(name_or_path)
+    except OSError as error:
+        raise unreadable(name_or_path, error) from error
+
+
+def unreadable(name_or_path: str | Path, error: OSError) -> AtlasError:
+    """What to say when the system itself refuses a path: too long, not allowed, a disk that fails."""
+    return AtlasError(
+        "{path} cannot be read ({reason}): check the path, and your right to read what is there.",
+        path=str(name_or_path)[:200], reason=error.strerror or str(error),
+    )  # fmt: skip
+
+
+def _located(name_or_path: str | Path) -> Path:
     if str(name_or_path) in CATALOGUE:
         return path_of(str(name_or_path))
-    path = Path(name_or_path).expanduser()
+    path = Path(os.path.expanduser(name_or_path))  # pathlib's own raises where there is no such user
     if path.is_dir():
         return _in_folder(path)
     if not path.is_file():

@@ -104,8 +104,12 @@ def open_path(text: str) -> Known:
     """
     typed = os.path.expanduser(text.strip().strip("'\""))
     path = sources.locate(Path(os.path.realpath(typed)))  # pathlib's own raises for links that go in circles
-    others = [known for known in present() if known.target != str(path)]
-    taken = {word.casefold() for known in others for word in (known.name, known.title)}
+    here = present()
+    if again := next(
+        (known for known in here if known.target == str(path) and known.origin == "opened"), None
+    ):
+        return again
+    taken = {word.casefold() for known in here for word in (known.name, known.title)}
     taken |= {word.casefold() for entry in CATALOGUE.values() for word in (entry.name, entry.title)}
     stem = state.printable(path.stem if path.suffix == ".gguf" else path.name)[:_STEM].strip()
     name = next(name for name in _numbered(stem or "model") if name.casefold() not in taken)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import AtlasError
-from pages.components import library
+from pages.components import library, state
 
 
 def gguf(folder: Path, name: str = "tiny.gguf") -> Path:
@@ -45,15 +45,57 @@ def test_another_file_of_the_same_name_gets_a_number_and_the_same_file_does_not(
     assert library.open_path(str(tmp_path / "tiny.gguf")).name == "tiny"
 
 
+def test_a_file_cannot_take_the_title_of_another_model(tmp_path: Path) -> None:
+    titles = {known.title for known in library.present()}
+    assert "Pocket" in titles
+    assert library.open_path(str(gguf(tmp_path, "Pocket.gguf"))).name == "Pocket-2"
+    assert library.open_path(str(gguf(tmp_path, "MiniLM-L6.gguf"))).name == "MiniLM-L6-2"
+
+
+def test_titles_are_told_apart_whatever_the_list_holds(tmp_path: Path) -> None:
+    library._remember({"Pocket": str(gguf(tmp_path, "Pocket.gguf")), "DATES": str(gguf(tmp_path, "d.gguf"))})
+    titles = [known.title for known in library.present()]
+    assert len({title.casefold() for title in titles}) == len(titles)
+    assert library.find("Pocket").title == f"Pocket ({tmp_path.name})"
+    assert library.find("pocket").title == "Pocket"
+
+
+def test_a_name_is_cut_to_what_a_link_can_carry(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    first, second = (gguf(folder, "x" * 220 + ".gguf") for folder in (tmp_path, tmp_path / "other"))
+    names = [library.open_path(str(path)).name for path in (first, second)]
+    assert len(set(names)) == 2
+    for name in names:
+        view, notes = state.read({"model": [name]})
+        assert view.model == name
+        assert notes == []
+
+
+def test_a_name_holds_nothing_that_a_link_leaves_out(tmp_path: Path) -> None:
+    assert library.open_path(str(gguf(tmp_path, "a\x07b.gguf"))).name == "ab"
+
+
+def test_a_list_with_names_and_paths_that_cannot_be_is_read_without_them(tmp_path: Path) -> None:
+    library._remember({"x" * 300: str(gguf(tmp_path)), "": str(tmp_path), "long": "/" + "y" * 300})
+    assert all(known.origin != "opened" for known in library.present())
+
+
 def test_a_file_cannot_take_the_name_of_a_model_of_the_catalogue(tmp_path: Path) -> None:
     assert library.open_path(str(gguf(tmp_path, "smollm2-135m.gguf"))).name == "smollm2-135m-2"
 
 
-@pytest.mark.parametrize("path", ["/etc/passwd.bin", "no such file", "", "~nobody-at-all/x"])
+@pytest.mark.parametrize("path", ["/etc/passwd.bin", "no such file", "", "~nobody-at-all/x", "x" * 300])
 def test_what_is_no_model_is_refused_in_one_sentence(path: str) -> None:
     with pytest.raises(AtlasError):
         library.open_path(path)
     assert all(known.origin != "opened" for known in library.present())
+
+
+def test_links_that_go_in_circles_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(AtlasError, match="neither a model"):
+        library.open_path(str(tmp_path / "a"))
 
 
 def test_a_name_in_a_link_never_opens_a_path(tmp_path: Path) -> None:

@@ -109,6 +109,30 @@ def test_a_file_that_cannot_be_read_as_a_model_does_not_stay_on_the_list(
     assert [known.name for known in library.present() if known.origin == "opened"] == []
 
 
+@pytest.mark.parametrize("path", ["x" * 300, "~nobody-at-all/x", "\\\\?\\", "/dev/null", "/proc/self/mem"])
+def test_an_odd_path_is_refused_and_the_page_stays(open_app: Start, path: str) -> None:
+    app = open_app("models", lang="en")
+    app.text_input(key="atlas-path").set_value(path).run()
+    assert not app.exception
+    assert "atlas-problem" in html(app)
+    assert "SmolLM2-135M" in html(app)
+
+
+def test_whatever_fails_in_opening_is_one_calm_sentence_and_leaves_nothing_on_the_list(
+    open_app: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError
+
+    app = open_app("models", lang="en")
+    monkeypatch.setattr(resources, "model", fail)
+    (tmp_path / "odd.gguf").write_bytes(b"GGUF")
+    app.text_input(key="atlas-path").set_value(str(tmp_path / "odd.gguf")).run()
+    assert not app.exception
+    assert "that should not have; the log has the details." in html(app)
+    assert [known.name for known in library.present() if known.origin == "opened"] == []
+
+
 def test_a_file_that_can_is_chosen(open_app: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.gguf").write_bytes(b"GGUF")
     pocket = resources.model("pocket")
