@@ -20,7 +20,10 @@ from tests.browser.server import ROOT, served
 BUDGET = 5.0  # seconds
 TRIVIAL = Path(__file__).with_name("trivial_page.py")
 PAINTED = "() => document.querySelector('.atlas-plot.ap-ready')"
-MOVED = "() => document.querySelector('.atlas-plot.ap-ready')?.dataset.step !== '1'"
+MOVED = """() => {
+    const { step } = document.querySelector(".atlas-plot.ap-ready").dataset;
+    return step !== (window.first ??= step);
+}"""
 NUMBER = "() => document.body.innerText.includes('Number 0')"
 
 
