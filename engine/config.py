@@ -190,7 +190,7 @@ class TransformerConfig(_Settings):
         """Inverse of `to_json`. Raises AtlasError for anything that is not a valid configuration."""
         try:
             values = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise AtlasError("the configuration is not JSON: {what}", what=str(error)) from None
         if not isinstance(values, dict):
             raise AtlasError(

@@ -17,6 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import tokenizers
 
@@ -136,11 +137,18 @@ def from_json(text: str) -> Tokenizer:
     values = json.loads(text)
     match values.get("kind"):
         case "character":
-            return CharacterTokenizer(values["vocabulary"])
+            return CharacterTokenizer(_pieces(values))
         case "word":
-            return WordTokenizer(values["vocabulary"])
+            return WordTokenizer(_pieces(values))
         case _:
             return PretrainedTokenizer(tokenizers.Tokenizer.from_str(text))
+
+
+def _pieces(values: dict[str, Any]) -> list[str]:
+    pieces = values["vocabulary"]
+    if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
+        raise TypeError("its vocabulary should be a list of texts")
+    return pieces
 
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 from engine.config import AtlasError
@@ -20,9 +22,98 @@ _ACTIVATIONS: dict[str, Activation] = {
 }
 
 
+_LARGEST = 2**31 - 1
+
+
+def _is_whole(value: Any, least: int = 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= _LARGEST
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e30
+
+
+def _is_token(value: Any) -> bool:  # -1 stands for none in some files
+    return _is_whole(value, -1)
+
+
+_TEXT = 'The configuration of {path}: "{key}" should be a text, not {found}.'
+_SWITCH = 'The configuration of {path}: "{key}" should be true or false, not {found}.'
+_OBJECT = 'The configuration of {path}: "{key}" should be an object, not {found}.'
+_NUMBER = 'The configuration of {path}: "{key}" should be a number above 0, not {found}.'
+_WHOLE = 'The configuration of {path}: "{key}" should be a whole number above 0, not {found}.'
+_COUNT = 'The configuration of {path}: "{key}" should be a whole number from 0 on, not {found}.'
+_TOKEN = 'The configuration of {path}: "{key}" should be the number of a token, not {found}.'
+
+_TESTS: dict[str, Callable[[Any], bool]] = {
+    _TEXT: lambda value: isinstance(value, str),
+    _SWITCH: lambda value: isinstance(value, bool),
+    _OBJECT: lambda value: isinstance(value, dict),
+    _NUMBER: _is_number,
+    _WHOLE: _is_whole,
+    _COUNT: lambda value: _is_whole(value, 0),
+    _TOKEN: lambda value: all(map(_is_token, value)) if isinstance(value, list) else _is_token(value),
+}
+
+# Whatever any reader here takes from a config.json; an object stands before what is read from it.
+_KEYS: dict[str, tuple[str, ...]] = {
+    _OBJECT: ("quantization_config", "rope_scaling", "rope_parameters"),
+    _TEXT: (
+        "model_type", "hidden_act", "position_embedding_type",
+        "rope_scaling.type", "rope_scaling.rope_type", "rope_parameters.type", "rope_parameters.rope_type",
+    ),
+    _SWITCH: ("is_decoder", "mlp_bias", "attention_bias", "tie_word_embeddings"),
+    _NUMBER: (
+        "rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta", "rms_norm_eps", "layer_norm_eps",
+    ),
+    _WHOLE: (
+        "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
+        "head_dim", "intermediate_size", "max_position_embeddings",
+    ),
+    _COUNT: ("type_vocab_size",),
+    _TOKEN: ("bos_token_id", "eos_token_id", "pad_token_id"),
+}  # fmt: skip
+
+
+def checked(config: dict[str, Any], path: Path, only: tuple[str, ...] | None = None) -> dict[str, Any]:
+    """The settings without those that are null, which are absent; every reader may rely on their types.
+
+    Raises AtlasError naming the first that is of another type, of all settings or of `only` those.
+    """
+    config = _without_nulls(config)
+    for template, keys in _KEYS.items():
+        for key in keys if only is None else set(keys) & set(only):
+            value = _value(config, key)
+            if value is not None and not _TESTS[template](value):
+                raise AtlasError(template, path=str(path), key=key, found=_shown(value))
+    return config
+
+
+def _value(config: dict[str, Any], key: str) -> Any:
+    outer, _, inner = key.partition(".")
+    return config.get(outer, {}).get(inner) if inner else config.get(outer)
+
+
+def _without_nulls(config: dict[str, Any]) -> dict[str, Any]:
+    inner = {
+        key: _without_nulls(value)
+        for key, value in config.items()
+        if key in _KEYS[_OBJECT] and isinstance(value, dict)
+    }
+    return {key: inner.get(key, value) for key, value in config.items() if value is not None}
+
+
+def _shown(value: Any) -> str:
+    """A value as the file has it, short, in no language."""
+    if isinstance(value, dict | list):
+        return "{…}" if isinstance(value, dict) else "[…]"
+    words = f'"{value}"' if isinstance(value, str) else str(value).lower()
+    return words if len(words) <= 40 else words[:39] + "…"
+
+
 def require(config: dict[str, Any], *keys: str) -> list[int]:
     """The values of `keys`; raises AtlasError listing those that are not positive whole numbers."""
-    missing = [key for key in keys if not isinstance(config.get(key), int) or config[key] <= 0]
+    missing = [key for key in keys if not _is_whole(config.get(key))]
     if missing:
         raise AtlasError(
             "The model's configuration does not give {keys} as positive whole numbers: save the model "

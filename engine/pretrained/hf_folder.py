@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from engine.config import AtlasError
-from engine.pretrained import sources
+from engine.pretrained import hf_config, sources
 
 _NUMBERS = ("F64", "F32", "F16", "BF16")
 
@@ -24,6 +24,9 @@ class HfFolder:
         """Raises AtlasError when a file is missing, damaged, or holds weights that can run code."""
         self.path = path
         self.config = _read_json(path / "config.json")
+        hf_config.checked(
+            self.config, path, only=("model_type", "quantization_config")
+        )  # a family has its own
         self._files = {}  # tensor name -> the open file that holds it
         for file in _weight_files(path):
             opened = _open(file)
@@ -32,7 +35,7 @@ class HfFolder:
     @property
     def model_type(self) -> str:
         """The family by its own name; a quantised one is another: its tensors are not its weights."""
-        name = str(self.config.get("model_type", "(none given)"))
+        name = self.config.get("model_type") or "(none given)"
         quantised = self.config.get("quantization_config")
         return f"{name} quantised by {quantised.get('quant_method', '?')}" if quantised else name
 
@@ -47,12 +50,14 @@ class HfFolder:
     @property
     def special_ids(self) -> dict[str, Any]:
         """The ids of the tokens that begin a text, end it and fill it up, each None where config.json names
-        none.
+        none; -1 names none, and of several the first is the usual one.
         """
-        ids = {short: self.config.get(f"{short}_token_id") for short in ("bos", "eos", "pad")}
-        if isinstance(ids["eos"], list):  # a chat model may end in several ways; the first is the usual one
-            ids["eos"] = next(iter(ids["eos"]), None)
-        return {f"{short}_id": value for short, value in ids.items()}
+        ids = {}
+        for short in ("bos", "eos", "pad"):
+            value = self.config.get(f"{short}_token_id")
+            first = next(iter(value), None) if isinstance(value, list) else value
+            ids[f"{short}_id"] = None if first is None or first < 0 else first
+        return ids
 
     def check_types(self, names: Iterable[str]) -> None:
         """Raises AtlasError when a tensor holds anything but floating-point numbers of 16 bits or more."""
@@ -80,7 +85,7 @@ def _weight_files(folder: Path) -> list[Path]:
     if single.is_file():
         return [single]
     if index.is_file():
-        names = sorted(set(_read_json(index).get("weight_map", {}).values()))
+        names = _shards(index)
         missing = [name for name in names if not (folder / name).is_file()]
         if missing or not names:
             raise AtlasError(
@@ -97,6 +102,20 @@ def _weight_files(folder: Path) -> list[Path]:
     )
 
 
+def _shards(index: Path) -> list[str]:
+    """The files that an index names, all of them beside it."""
+    places = _read_json(index).get("weight_map")
+    names = list(places.values()) if isinstance(places, dict) else [None]
+    plain = [name for name in names if isinstance(name, str) and name == Path(name).name]
+    if len(plain) < len(names):
+        raise AtlasError(
+            '{path} does not say which file holds which tensor (its "weight_map" should be an object of file '
+            "names): fetch or copy it again.",
+            path=str(index),
+        )
+    return sorted(set(plain))
+
+
 def _open(path: Path):
     try:
         return safe_open(path, framework="pt")
@@ -110,7 +129,7 @@ def _open(path: Path):
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # recursion: lists in lists, a thousand deep
         raise AtlasError(
             "{path} cannot be read ({reason}): fetch or copy it again.", path=str(path), reason=str(error)
         ) from error

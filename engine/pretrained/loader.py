@@ -23,9 +23,10 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from engine.config import AtlasError, TransformerConfig
+from engine.model import held
 from engine.model.build import build_empty
 from engine.model.transformer import Transformer
-from engine.pretrained import bert, derived, llama, renaming, room, sources, vocabulary
+from engine.pretrained import bert, derived, hf_config, llama, renaming, room, sources, vocabulary
 from engine.pretrained.catalogue import CATALOGUE
 from engine.pretrained.hf_folder import HfFolder
 from engine.tokenizers import PretrainedTokenizer
@@ -69,7 +70,7 @@ def load(name_or_path: str | Path) -> Loaded:
 def _from_folder(path: Path) -> Loaded:
     folder = HfFolder(path)
     family = _family(folder.model_type, path)
-    config = family.config_from_hf(folder.config)
+    config = family.config_from_hf(hf_config.checked(folder.config, path))
     plan = _plan(config, family.RENAMES, family, folder.shapes, path)
     folder.check_types(plan.values())
     state = {ours: folder.tensor(theirs) for ours, theirs in plan.items()}
@@ -89,7 +90,7 @@ def _from_gguf(path: Path) -> Loaded:
 
     file = GgufFile(path)
     family = _family(file.architecture, path)
-    config = family.config_from_hf(family.hf_from_gguf(file))
+    config = family.config_from_hf(hf_config.checked(family.hf_from_gguf(file), path))
     plan = _plan(config, family.GGUF_RENAMES, family, file.shapes, path)
     tokenizer = vocabulary.from_gguf(file)
     state = {ours: _dequantised(file, family, config, ours, theirs) for ours, theirs in plan.items()}
@@ -122,6 +123,10 @@ def _plan(
     path: Path,
 ) -> dict[str, str]:
     """{our name: theirs} for every parameter, of the right shape, with memory for all of them."""
+    ours = renaming.known(shapes, prefixes=family.PREFIXES, table=table)
+    held.refuse_too_few(
+        config, {ours.get(key, key): shape for key, shape in shapes.items()}, held.numbers(shapes), str(path)
+    )
     needed = {name: tuple(value.shape) for name, value in build_empty(config).state_dict().items()}
     plan = renaming.plan(
         shapes, needed, prefixes=family.PREFIXES, table=table, drop=family.drop(config), what=str(path)

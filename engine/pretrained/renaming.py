@@ -20,6 +20,12 @@ def strip(key: str, prefixes: Sequence[str]) -> str:
     return key
 
 
+def known(keys: Iterable[str], *, prefixes: Sequence[str], table: Table) -> dict[str, str]:
+    """{their key: our name} for those keys that a rule of the table matches whole."""
+    found = {key: _rename(strip(key, prefixes), table) for key in keys}
+    return {key: ours for key, ours in found.items() if ours is not None}
+
+
 def plan(
     keys: Iterable[str],
     needed: Iterable[str],

@@ -18,6 +18,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from engine.config import AtlasError, TransformerConfig
+from engine.model import held
 from engine.model.build import build_empty
 from engine.model.transformer import Transformer
 from engine.tokenizers import Tokenizer, from_json
@@ -65,8 +66,12 @@ def load_checkpoint(
             tokens=len(tokenizer),
             vocab_size=config.vocab_size,
         )
+    tensors = _tensors(folder / "model.safetensors")
+    shapes = {name: tuple(value.shape) for name, value in tensors.items()}
+    held.refuse_too_few(config, shapes, held.numbers(shapes), str(folder))
     model = build_empty(config)
-    model.load_state_dict(_weights(folder / "model.safetensors", model), strict=True, assign=True)
+    _refuse_others(folder / "model.safetensors", shapes, model)
+    model.load_state_dict(tensors, strict=True, assign=True)
     return config, model.eval(), tokenizer, card
 
 
@@ -80,26 +85,30 @@ def _text(path: Path) -> str:
 def _tokenizer(path: Path) -> Tokenizer:
     try:
         return from_json(_text(path))
-    except (json.JSONDecodeError, AttributeError, KeyError, TypeError) as error:
+    except Exception as error:  # the tokenizers library raises plain Exception for every kind of damage
         raise AtlasError("{path} is not a vocabulary: {what}", path=path, what=str(error)) from None
 
 
 def _card(path: Path) -> dict[str, Any]:
     try:
         card = json.loads(_text(path))
-        return {**card, "name": card["name"], "title": card["title"]}
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+        if not all(isinstance(card[key], str) for key in ("name", "title")):
+            raise TypeError("its name and its title should be texts")
+        return {**card}
+    except (json.JSONDecodeError, KeyError, TypeError, RecursionError) as error:
         raise AtlasError("{path} is not a card: {what}", path=path, what=str(error)) from None
 
 
-def _weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
-    """The tensors of the file, exactly those the model has."""
+def _tensors(path: Path) -> dict[str, Tensor]:
     try:
-        found = load_file(path)
+        return load_file(path)
     except (OSError, SafetensorError) as error:
         raise AtlasError("{path} cannot be read: {what}", path=path, what=str(error)) from None
+
+
+def _refuse_others(path: Path, shapes: Mapping[str, tuple[int, ...]], model: nn.Module) -> None:
+    """Raises AtlasError for the first tensor that is not exactly one of those the model has."""
     wanted = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    shapes = {name: tuple(value.shape) for name, value in found.items()}
     for name in sorted(wanted.keys() | shapes.keys()):
         if wanted.get(name) != shapes.get(name):
             raise AtlasError(
@@ -109,4 +118,3 @@ def _weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
                 expected=wanted.get(name, "absent"),
                 got=shapes.get(name, "absent"),
             )
-    return found

@@ -1,0 +1,171 @@
+"""Files that are whole and wrong: whatever stands in them, one sentence says which file, what and where."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+import engine
+from engine.config import AtlasError
+from engine.model.build import build
+from engine.pretrained import hf_config
+from engine.pretrained.loader import load
+from engine.training.runs import save_checkpoint
+from tests.engine.pretrained import checkpoints
+from tests.engine.training.copying import Copying, small
+
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+@pytest.fixture(params=["llama", "bert"])
+def folder(request, tmp_path):
+    model = {"llama": checkpoints.llama, "bert": checkpoints.bert}[request.param]()
+    return checkpoints.save(model, tmp_path / "model")
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A folder as this program saves its own models."""
+    config = small(task := Copying())
+    card = {"name": "copier", "title": "Copier"}
+    save_checkpoint(tmp_path / "own", config, build(config, seed=1), task.tokenizer, card)
+    return tmp_path / "own"
+
+
+def change(path, **changes) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def refusal(folder) -> str:
+    """The one sentence with which a folder is refused, well within a second."""
+    began = time.monotonic()
+    with pytest.raises(AtlasError) as caught:
+        engine.load(folder)
+    assert time.monotonic() - began < 2
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 1000
+    return str(caught.value)
+
+
+ODD = (
+    ["gelu"],
+    "linear",
+    [1],
+    {"a": [1]},
+    "x",
+    -3,
+    0,
+    10**30,
+    10**400,
+    1.5,
+    float("nan"),
+    float("inf"),
+    True,
+    "",
+)
+
+
+@pytest.mark.parametrize("value", ODD, ids=[str(value)[:12] for value in ODD])
+def test_no_setting_of_a_wrong_type_is_more_than_a_sentence(folder, value):
+    whole = json.loads((folder / "config.json").read_text())
+    for key in {key.partition(".")[0] for keys in hf_config._KEYS.values() for key in keys}:
+        (folder / "config.json").write_text(json.dumps({**whole, key: value}))
+        try:
+            loaded = load(folder)
+        except AtlasError as error:
+            assert "\n" not in str(error), key  # noqa: PT017 (some values are right ones for some keys)
+        else:
+            assert loaded.model is not None
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "says"),
+    [
+        ("hidden_act", ["gelu"], r'"hidden_act" should be a text, not \[…\]'),
+        ("rope_scaling", "linear", '"rope_scaling" should be an object, not "linear"'),
+        ("rope_scaling", [1], r'"rope_scaling" should be an object, not \[…\]'),
+        ("rope_scaling", {"rope_type": 3}, '"rope_scaling.rope_type" should be a text, not 3'),
+        ("rope_theta", "x", '"rope_theta" should be a number above 0, not "x"'),
+        ("quantization_config", "gptq", '"quantization_config" should be an object, not "gptq"'),
+        ("vocab_size", True, '"vocab_size" should be a whole number above 0, not true'),
+        ("num_hidden_layers", 10**400, '"num_hidden_layers" should be a whole number above 0, not 1000'),
+        ("tie_word_embeddings", "no", '"tie_word_embeddings" should be true or false, not "no"'),
+        ("eos_token_id", ["</s>"], r'"eos_token_id" should be the number of a token, not \[…\]'),
+        ("type_vocab_size", -1, '"type_vocab_size" should be a whole number from 0 on, not -1'),
+    ],
+)
+def test_a_setting_of_a_wrong_type_is_named(folder, key, value, says):
+    change(folder / "config.json", **{key: value})
+    with pytest.raises(AtlasError, match=f"The configuration of {folder}: {says}"):
+        load(folder)
+
+
+def test_null_is_the_same_as_absent(folder):
+    change(
+        folder / "config.json", rope_scaling=None, rope_theta=None, hidden_act="silu", layer_norm_eps=None,
+        rms_norm_eps=None, type_vocab_size=None, quantization_config=None, eos_token_id=None, pad_token_id=-1,
+    )  # fmt: skip
+    assert load(folder).meta["pad_id"] is None
+
+
+@pytest.mark.parametrize(
+    "places", [[], None, 3, {"a": 3}, {"a": "b.safetensors", "c": None}, {"a": "../x"}, {}]
+)
+def test_an_index_that_names_no_files(folder, places):
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
+    assert "index" in refusal(folder)
+
+
+@pytest.mark.parametrize("content", ["", "null", "3", "[]", "{", '{"weight_map": ', DEEP, "\x00"])
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors.index.json"])
+def test_no_content_of_a_file_is_more_than_a_sentence(folder, name, content):
+    if name.endswith("index.json"):
+        (folder / "model.safetensors").unlink()
+    (folder / name).write_text(content)
+    assert name.removesuffix(".index.json") in refusal(folder)
+
+
+@pytest.mark.parametrize("content", [DEEP, "null", '{"kind": "word", "vocabulary": 3}'])
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "card.json"])
+def test_nor_of_a_model_of_our_own(own, name, content):
+    (own / name).write_text(content)
+    refusal(own)
+
+
+@pytest.mark.parametrize("values", [{"title": ["Copier"]}, {"name": 3}])
+def test_a_card_without_words(own, values):
+    change(own / "card.json", **values)
+    assert "card.json is not a card" in refusal(own)
+
+
+def test_a_vocabulary_of_numbers(own):
+    change(own / "tokenizer.json", vocabulary=[1, 2, 3])
+    assert "list of texts" in refusal(own)
+
+
+@pytest.mark.parametrize("layers", [4, 20_000, 2**31 - 1])
+def test_layers_that_the_weights_do_not_have_are_not_made(folder, layers):
+    change(folder / "config.json", num_hidden_layers=layers)
+    assert f"its configuration calls for {layers:,}" in refusal(folder)
+    named = {f"x.{key}": value for key, value in load_file(folder / "model.safetensors").items()}
+    save_file(named, folder / "model.safetensors")
+    refusal(folder)
+
+
+@pytest.mark.parametrize("key", ["vocab_size", "hidden_size", "intermediate_size", "num_attention_heads"])
+@pytest.mark.parametrize("size", [2_000_000, 2**31 - 1])
+def test_nor_are_widths(folder, key, size):
+    change(folder / "config.json", **{key: size}, **({"head_dim": 8} if key == "num_attention_heads" else {}))
+    refusal(folder)
+
+
+@pytest.mark.parametrize(("key", "value"), [("n_layers", 20_000), ("d_ff", 10**30), ("n_segments", 10**30)])
+def test_nor_of_a_model_of_our_own_that_is_too_large(own, key, value):
+    config = json.loads((own / "config.json").read_text())
+    config["encoder"][key] = value
+    (own / "config.json").write_text(json.dumps(config))
+    assert "belong to different models" in refusal(own)
