@@ -8,6 +8,7 @@ trace["decoder.layers.13.self_attention.weights"], trace.tokens, trace.logits
 from __future__ import annotations
 
 import copy
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -34,8 +35,10 @@ def load(name_or_path: str | Path) -> LanguageModel:
 
     Raises AtlasError, one sentence, for whatever is missing, truncated, foreign or too large.
     """
+    if not isinstance(name_or_path, str | Path):
+        raise AtlasError("load takes a name or a path, not {kind}", kind=type(name_or_path).__name__)
     folder = EMBEDDED / str(name_or_path) if str(name_or_path) in embedded() else Path(name_or_path)
-    if (folder / "card.json").is_file():
+    if os.path.isfile(folder / "card.json"):  # pathlib's own raises for a path that is too long
         from engine.training.runs import load_checkpoint as read  # only now: neither is needed by the other
     else:
         from engine.pretrained.loader import load as read
@@ -147,6 +150,8 @@ class LanguageModel:
         Raises AtlasError if there is nothing to read, if it is longer than max_len, or if a token is none of
         those the model has a vector for.
         """
+        if not isinstance(text, str):
+            raise AtlasError("a text is read, not {kind}", kind=type(text).__name__)
         encoding = self.tokenizer.encode(text, begin)
         if not begin and all(token.special for token in encoding.tokens):
             raise AtlasError("there is nothing to read: type at least one word")
@@ -190,7 +195,11 @@ class LanguageModel:
         return TextTrace(heard, source, target_text, written, edits or {})
 
     def layer_trace(self, trace: TextTrace, stack: str, layer: int) -> TextTrace:
-        """Every tap of one layer: taken from the trace, or computed again from what the layer found there."""
+        """Every tap of one layer: taken from the trace, or computed again from what the layer found there.
+
+        Raises AtlasError for a layer that the model has not, and for a trace without what the layer found.
+        """
+        self._check_layer(stack, layer)
         path = f"{stack}.layers.{layer}."
         if all(name in trace for name in self.taps if name.startswith(path)):
             heard = trace.under(path)
@@ -198,8 +207,25 @@ class LanguageModel:
             heard = self._run_layer(trace, stack, layer, path)
         return TextTrace(heard, trace.source, trace.target, trace.written, trace.edits)
 
+    def _check_layer(self, stack: str, layer: int) -> None:
+        stacks = self.config.stacks
+        if stack not in stacks:
+            raise AtlasError(
+                "{model} has no stack called {stack}; it has: {known}",
+                model=self.title, stack=stack, known=", ".join(stacks),
+            )  # fmt: skip
+        if layer not in range(stacks[stack].n_layers):
+            raise AtlasError(
+                "{model} has no layer {layer} in the {stack}; the last one is {last}",
+                model=self.title, layer=layer, stack=stack, last=stacks[stack].n_layers - 1,
+            )  # fmt: skip
+
     def _run_layer(self, trace: TextTrace, stack: str, layer: int, path: str) -> Trace:
         entry = f"{path}self_attention_residual.resid_pre"
+        both = stack == "decoder" and self.config.encoder is not None
+        for needed in (entry, *["encoder.final_norm"] * both):
+            if needed not in trace:
+                raise AtlasError("this trace holds no {name}, from which a layer is computed", name=needed)
         edits = {name: edit for name, edit in trace.edits.items() if name.startswith(path)}
         edits.pop(entry, None)  # what the trace holds is already edited
         module = self.model.get_submodule(stack)
@@ -241,7 +267,7 @@ class LanguageModel:
         for name, value in values.items():
             if name not in parameters:
                 raise AtlasError("{model} has no parameter {name}", model=self.title, name=name)
-            new = torch.as_tensor(value, dtype=parameters[name].dtype)
+            new = _numbers(name, value, parameters[name].dtype)
             if new.shape != parameters[name].shape or not new.isfinite().all():
                 raise AtlasError(
                     "{name} takes finite numbers of shape {expected}, not of shape {got}",
@@ -265,6 +291,18 @@ class LanguageModel:
     @cached_property
     def _narrow_taps(self) -> list[str]:
         return [name for name, dims in self.taps.items() if not {"query", "key"} <= set(dims)]
+
+
+def _numbers(name: str, value: Any, dtype: torch.dtype) -> Tensor:
+    """A tensor of whatever holds numbers. Raises AtlasError for words, and for rows of unequal length."""
+    try:
+        return torch.as_tensor(value, dtype=dtype)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise AtlasError(
+            "{name} takes numbers, in rows of equal length: {reason}",
+            name=name,
+            reason=str(error).splitlines()[0],
+        ) from None
 
 
 def batch(ids: list[int]) -> Tensor:

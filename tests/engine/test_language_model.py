@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import copy
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -272,3 +274,48 @@ def test_an_embedded_model_is_found_by_its_name(tmp_path, monkeypatch: pytest.Mo
 def test_a_name_that_is_nothing_gets_a_sentence() -> None:
     with pytest.raises(AtlasError, match="no-such-model"):
         load("no-such-model")
+
+
+def test_a_layer_that_is_not_there_is_refused_with_the_last_one(decoder: LanguageModel) -> None:
+    trace = decoder.trace("abc")
+    for layer in (2, 5, -1):
+        with pytest.raises(AtlasError, match=f"Toy has no layer {layer} in the decoder; the last one is 1"):
+            decoder.layer_trace(trace, "decoder", layer)
+    with pytest.raises(AtlasError, match="no stack called encoder; it has: decoder"):
+        decoder.layer_trace(trace, "encoder", 0)
+
+
+def test_a_layer_cannot_be_computed_from_nothing(decoder: LanguageModel, translator: LanguageModel) -> None:
+    with pytest.raises(AtlasError, match=r"holds no decoder\.layers\.0\.self_attention_residual\.resid_pre"):
+        decoder.layer_trace(decoder.trace("abc", names="logits"), "decoder", 0)
+    with pytest.raises(AtlasError, match=r"holds no encoder\.final_norm"):
+        translator.layer_trace(translator.trace("abc", "ab", names="*.resid_pre"), "decoder", 0)
+
+
+@pytest.mark.parametrize("value", ["abc", [[1.0], [1.0, 2.0]], None, {"a": 1}, [["x"]], object()])
+def test_weights_that_are_no_numbers_are_refused(decoder: LanguageModel, value: Any) -> None:
+    with pytest.raises(AtlasError, match=r"^embedding\.table\.weight takes"):
+        decoder.with_parameters({"embedding.table.weight": value})
+
+
+def test_what_is_neither_name_nor_text_is_refused() -> None:
+    """In a Python of its own: in this one, types are checked at every call."""
+    code = (
+        "import engine\n"
+        "from engine.config import AtlasError\n"
+        "lm = engine.load('pocket')\n"
+        "for refuse in (engine.load, lm.trace, lm.encode, lm.generate):\n"
+        "    try:\n"
+        "        refuse(None)\n"
+        "    except AtlasError as error:\n"
+        "        print(error)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == ["load takes a name or a path, not NoneType"] + 3 * [
+        "a text is read, not NoneType"
+    ]
+
+
+def test_a_path_that_is_too_long_is_refused() -> None:
+    with pytest.raises(AtlasError, match=r"cannot be read \(File name too long\)"):
+        load("x" * 300)
