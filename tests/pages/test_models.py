@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,6 +145,40 @@ def test_a_file_that_can_is_chosen(open_app: Start, tmp_path: Path, monkeypatch:
     app.button(key="atlas-forget-mine").click().run()
     assert not app.exception
     assert app.session_state["atlas.view"].model == "mine", "the link still says so"
+
+
+@pytest.mark.parametrize("name", ["x" * 220, "Pocket", "口袋"])
+def test_a_folder_of_any_name_is_opened_and_picked_as_itself(
+    open_app: Start, tmp_path: Path, name: str
+) -> None:
+    shutil.copytree(library.EMBEDDED / "pocket", tmp_path / name)
+    app = open_app("models", lang="en", model="dates")
+    app.text_input(key="atlas-path").set_value(str(tmp_path / name)).run()
+    assert not app.exception
+    assert "atlas-problem" not in html(app)
+    opened = next(known for known in library.present() if known.origin == "opened")
+    assert app.session_state["atlas.view"].model == opened.name
+    app.query_params["model"] = opened.name  # as the link beside it has it
+    app.switch_page("pages/attention.py").run()
+    assert not app.exception
+    picker = app.selectbox(key="atlas-model")
+    assert picker.value == opened.name
+    assert len(set(picker.options)) == len(picker.options)
+    for one in ("pocket", opened.name):
+        app.selectbox(key="atlas-model").set_value(one).run()
+        assert app.session_state["atlas.view"].model == one
+
+
+@pytest.mark.parametrize("content", ['{"model_type": ["llama"]}', "[" * 100_000, '{"model_type": "llama"}'])
+def test_a_folder_with_a_wrong_config_is_refused_and_the_page_stays(
+    open_app: Start, tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "config.json").write_text(content)
+    app = open_app("models", lang="zh")
+    app.text_input(key="atlas-path").set_value(str(tmp_path)).run()
+    assert not app.exception
+    assert "atlas-problem" in html(app)
+    assert [known.name for known in library.present() if known.origin == "opened"] == []
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
