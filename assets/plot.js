@@ -72,7 +72,10 @@ function button(className, label, onClick) {
   node.type = "button";
   node.setAttribute("aria-label", label);
   node.title = label;
-  node.addEventListener("click", onClick);
+  node.addEventListener("click", (event) => {
+    if (event.detail) node.blur(); // a mouse needs no focus here, and space shall play
+    onClick(event);
+  });
   return node;
 }
 
@@ -352,7 +355,7 @@ class Plot {
     this.step = index;
     this.speak();
     this.writeUrl();
-    this.reveal();
+    if (!this.data.autoplay) this.reveal(); // what moves by itself does not move the page
     const duration = still() ? 0 : MOVE_MS / Math.max(1, this.speed);
     window.Plotly?.animate(this.canvas, [this.steps[index].name], {
       mode: "immediate",

@@ -219,7 +219,7 @@ def divide(walk: HeadWalk, _: Translate) -> Step:
     equation = (
         ("weight(", "weight"), (query_name(walk), "query"), (" → ", ""), (key_name(walk), "key"), (") = ", "weight"),
         (f"{number(walk.exp[walk.column], 4)} / {number(walk.total, 4)} = ", ""),
-        (f"{walk.weights[walk.column]:.4f}", "result"),
+        (share(float(walk.weights[walk.column])), "result"),
     )  # fmt: skip
     return Step(
         "7",
@@ -321,6 +321,11 @@ def vector(values: np.ndarray, count: int = 4) -> str:
 
 def pair_of(values: np.ndarray, pair: int, half: int) -> str:
     return f"({number(values[pair])}, {number(values[pair + half])})"
+
+
+def share(weight: float) -> str:
+    """A weight with four decimals; one that they would round to nothing keeps two digits."""
+    return f"{weight:.4f}" if weight == 0 or weight >= 5e-5 else number(weight, 2)
 
 
 def extent(span: tuple[float, float]) -> dict[str, str]:

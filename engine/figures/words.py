@@ -35,7 +35,7 @@ def lane_words(drawing: Drawing) -> dict[str, tuple[str, str]]:
     _, width = drawing.translate, len(drawing.walk.x_query)
     return {
         "x": (_("vectors x"), _("{shown} of {width} numbers").format(shown=min(MOST, width), width=width)),
-        "k": (_("keys k"), _("what tokens offer")),
+        "k": (_("q and keys k"), _("asked, and offered")),
         "rotated": (_("rotated"), _("by their position")),
         "products": (_("q × k"), _("number by number")),
         "scores": (_("q · k"), _("one sum per key")),

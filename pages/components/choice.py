@@ -45,6 +45,8 @@ def choose() -> Choice:
         except AtlasError:
             if "cross" in lm.sites:
                 controls.target("…")  # stays, so that what was refused can be mended
+            specimens.menu()
+            controls.offer()
             raise
         if "cross" in lm.sites:
             controls.target(trace.texts["decoder"].text)

@@ -186,11 +186,17 @@ def _select(
     if len(options) < 2:
         return
     key = f"atlas-{parameter}"
-    _set(key, shown)
+    # Said on every run: what stands at an index may have changed, and the browser knows an option by its words.
+    st.session_state[key] = shown
+
+    def picked() -> None:
+        value = st.session_state[key]
+        if value in options:  # words of an option that is gone come as they are
+            chosen(value)
+
     st.selectbox(
         label, options, key=key, format_func=show, width=width, filter_mode="contains",
-        label_visibility="visible" if named else "collapsed",
-        on_change=lambda: chosen(st.session_state[key]),
+        label_visibility="visible" if named else "collapsed", on_change=picked,
     )  # fmt: skip
 
 

@@ -135,8 +135,9 @@ def _links(screen: str) -> None:
 
 def _language_switch() -> None:
     key = "atlas-language"
-    if st.session_state.get(key) != language():
-        st.session_state[key] = language()
+    st.session_state[key] = (
+        language()
+    )  # said on every run: a page that was left takes its widgets' state along
     st.segmented_control(
         _("Language"), LANGUAGES, key=key, format_func=NAMES.__getitem__, required=True,
         label_visibility="collapsed", on_change=lambda: state.update(lang=st.session_state[key]),

