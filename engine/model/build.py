@@ -1,4 +1,4 @@
-"""From settings to modules, top-down, one short function a part. Only this file makes modules of a configuration.
+"""From settings to modules, top-down, one short function a part. Only this file makes modules of settings.
 
 model = build(TransformerConfig(...), seed=0)     # ready to train
 model = build_empty(config)                       # no memory yet; load_state_dict(..., assign=True) follows
