@@ -13,6 +13,9 @@ from playwright.sync_api import Browser, sync_playwright
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 MISSING = f"no browser on PATH ({', '.join(NAMES)}): install Chromium to run these tests"
 
+# Whatever the page may ask of another host fails at once, as on a stage without a network.
+NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+
 
 def found() -> Path | None:
     """Chromium's path, None where it is not installed."""
@@ -31,7 +34,7 @@ def launched() -> Iterator[Browser]:
     if path is None:
         raise FileNotFoundError(MISSING)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", NO_OTHER_HOST])
         try:
             yield browser
         finally:

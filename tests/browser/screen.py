@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -16,11 +17,15 @@ WAIT = 60_000  # milliseconds; a shared machine may be slow, but never for ever
 PLOT = ".atlas-plot.ap-ready"
 # Streamlit looks for its own end points below the page's path first, and for the right ones after.
 PROBES = re.compile(r"/_stcore/(health|host-config)$")
-IDLE = """() => {
-    const app = document.querySelector("[data-testid=stApp]");
-    return app?.dataset.testScriptState === "notRunning" && app.dataset.testConnectionState !== "INITIAL"
-        && !document.querySelector("[data-testid=stSkeleton]");
-}"""
+# Counts the page's runs that have come to their end, in window.runs.
+COUNT_RUNS = """
+    window.runs = 0;
+    new MutationObserver((changes) => { window.runs += changes.filter((one) => one.oldValue === "running").length; })
+        .observe(document, {subtree: true, attributeFilter: ["data-test-script-state"], attributeOldValue: true});
+"""
+IDLE = """() => window.runs > 0 && !document.querySelector("[data-testid=stSkeleton]")
+    && document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
+"""
 
 
 class Screen:
@@ -34,6 +39,7 @@ class Screen:
         self.sent = 0
         self.outside: list[str] = []
         self.errors: list[str] = []
+        self.page.add_init_script(COUNT_RUNS)
         self.page.on("request", self._request)
         self.page.on("console", self._console)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -54,15 +60,15 @@ class Screen:
 
     # --- getting somewhere
 
-    def open(self, path: str = "/attention", plot: bool = True, **params: object) -> Screen:
+    def open(self, path: str = "/attention", **params: object) -> Screen:
         """Open a link, and wait for its figure."""
-        return self.follow(f"{path}?{urlencode(params)}" if params else path, plot)
+        return self.follow(f"{path}?{urlencode(params)}" if params else path)
 
-    def follow(self, link: str, plot: bool = True) -> Screen:
+    def follow(self, link: str) -> Screen:
         """Open a link as it is written."""
         self.page.goto(self.server.url + link)
         self.settle()
-        if plot:
+        if not link.startswith("/models"):
             self.plot.wait_for()
             self.settle()  # the figure may have asked for another format
         return self
@@ -86,7 +92,8 @@ class Screen:
         before = self.stamp
         yield
         self.page.wait_for_function(
-            "(before) => document.querySelector('.atlas-plot.ap-ready')?.dataset.stamp !== before", arg=before
+            "(before) => ![before, undefined].includes(document.querySelector('.atlas-plot.ap-ready')?.dataset.stamp)",
+            arg=before,
         )
         self.settle()
 
@@ -103,6 +110,12 @@ class Screen:
         picker.click()
         self.page.get_by_role("option").filter(has_text=label).first.click()
         picker.blur()
+
+    def download(self, name: str) -> Path:
+        """The file that the button `name` gives. Pressed, not clicked: what it stands in may still be unfolding."""
+        with self.page.expect_download() as download:
+            self.page.get_by_role("button", name=name, exact=True).press("Enter")
+        return download.value.path()
 
     def hover_sheet(self, x: float, y: float) -> tuple[float, float]:
         """Move the pointer to a place of the figure, given in the sheet's own pixels; returns it in the page's."""

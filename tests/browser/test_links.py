@@ -61,7 +61,7 @@ def test_a_link_is_shown_whole_by_a_server_that_has_served_nobody(
 
 def test_models_can_be_the_first_page_of_a_server(context: BrowserContext, tmp_path: Path) -> None:
     with served(tmp_path / "home", tmp_path / "log.txt") as server:
-        screen = Screen(context, server).open("/models", plot=False, lang="zh", model="pocket")
+        screen = Screen(context, server).open("/models", lang="zh", model="pocket")
         screen.page.get_by_role("heading", name="模型", exact=True).wait_for()
         assert screen.page.locator(".atlas-chosen").inner_text() == "Pocket"
         assert not screen.complaints() + server.complaints()
@@ -85,7 +85,8 @@ def test_a_link_and_the_widgets_lead_to_the_same_figure(screen: Screen) -> None:
 
 
 OUT_OF_RANGE = {
-    "layer": "99", "head": "99999999", "query": "1000", "key": "1000", "beat": "11", "talk": "7", "v": "2", "lang": "fr",
+    "layer": "99", "head": "99999999", "query": "1000", "key": "1000", "beat": "11", "talk": "7", "v": "2",
+    "lang": "fr",
 }  # fmt: skip
 NUMBERS = ("layer", "head", "query", "key")
 
