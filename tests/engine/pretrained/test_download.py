@@ -220,6 +220,7 @@ def test_the_command_line_stopped_half_way_leaves_nothing(home, tmp_path, how):
         [sys.executable, "-m", "engine.pretrained", "get", "smollm2-135m"],
         env={**os.environ, **stand_in, "PYTHONPATH": str(tmp_path), "ATLAS_HOME": str(home)},
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(how, signal.SIG_DFL),  # tests run in the background inherit that it is ignored
     )  # fmt: skip
     until(lambda: (tmp_path / "pid").is_file() and (tmp_path / "pid").read_text() != "", seconds=60)
     command.send_signal(how)
