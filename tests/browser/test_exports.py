@@ -49,7 +49,7 @@ def test_svg(opened: Screen, tmp_path: Path) -> None:
     labels = [label for label in opened.labels()[1:] if label.strip()]
     assert [said.count(label) >= labels.count(label) for label in labels] == [True] * len(labels)
     assert any("Divide by the sum" in text for text in said), "the caption of the beat is part of the picture"
-    assert any(opened.plot.get_attribute("aria-label") in text for text in said)
+    assert any(str(opened.plot.get_attribute("aria-label")) in text for text in said)
     links = [value for node in root.iter() for name, value in node.attrib.items() if name.endswith("href")]
     assert not [link for link in links if not link.startswith(("data:", "#"))]
 
@@ -88,7 +88,7 @@ def test_html_plays_takes_keys_and_asks_for_nothing(
     assert page.locator(PLOT).get_attribute("data-step") == "8"
     page.keyboard.press("3")
     page.keyboard.press("End")
-    assert page.locator(f"{PLOT} .ap-title").text_content().startswith("10 · ")
+    assert page.locator(f"{PLOT} .ap-title").inner_text().startswith("10 · ")
     page.keyboard.press("Home")
     page.keyboard.press(" ")
     page.locator(f"{PLOT}[data-step='2']").wait_for()

@@ -1,4 +1,4 @@
-"""Nothing overlaps, nothing is cut, nothing scrolls sideways: every pair of screen, language, theme, talk and size once.
+"""Nothing overlaps, is cut or scrolls sideways: every pair of screen, language, theme, talk and size once.
 
 `python -m tests.browser.grid FOLDER` looks at all combinations and keeps their pictures.
 """

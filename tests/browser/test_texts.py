@@ -86,7 +86,9 @@ def test_a_text_stands_as_it_was_typed(screen: Screen) -> None:
         with screen.redrawn():
             screen.write(text)
         shown = {where: "".join(map(told, labels)) for where, labels in surfaces(screen).items()}
-        query, key = ASKED.match(screen.text(f"{PLOT} .ap-equation")).groups()
+        asked = ASKED.match(screen.text(f"{PLOT} .ap-equation"))
+        assert asked, text
+        query, key = asked.groups()
         shown["field"] = screen.page.locator(".st-key-atlas-text input").input_value()
         shown["link"] = screen.params["text"]
         listed = shown.pop("picker", "")  # a long list is drawn as far as it is seen
