@@ -78,7 +78,7 @@ def test_hovering_shows_the_pair_and_its_weight(opened: Screen) -> None:
     opened.hover_sheet((xs[5] + xs[6]) / 2, (ys[2] + ys[3]) / 2)
     label = opened.page.locator(f"{PLOT} .hoverlayer .hovertext")
     label.wait_for()
-    assert label.inner_text().startswith("/ → /: 0.")
+    assert str(label.text_content()).startswith("/ → /: 0.")
 
 
 def test_hovering_a_cell_of_the_ledger_shows_how_it_was_made(opened: Screen) -> None:
