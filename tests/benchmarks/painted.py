@@ -21,7 +21,7 @@ from tests.browser import chromium
 from tests.browser.screen import Screen
 from tests.browser.server import served
 
-CLICKS = 15
+CLICKS = 9
 BUDGET = 0.4  # seconds
 CLOCK = """(watched) => {
     addEventListener("click", () => { window.clicked = performance.now(); window.painted = null; }, true);
