@@ -42,7 +42,7 @@ WIDE = Format(
     "wide", 1216, 453, label=122, sigma=84, aside=300, token=14, cell=11, title=13, note=10.5, gap=6
 )
 TALK = Format(
-    "talk", 1856, 770, label=196, sigma=176, aside=0, token=36, cell=28, title=26, note=18, gap=6,
+    "talk", 1856, 770, label=196, sigma=176, aside=0, token=36.6, cell=28.5, title=26, note=18, gap=6,
     strip_share=0.72, remarks=False, max_column=320,
 )  # fmt: skip
 NARROW = Format(
