@@ -182,7 +182,7 @@ class Plot {
   /** Takes new data: same node, same step, no flash. */
   async show(data) {
     const first = !this.data;
-    const same = !first && data.stamp === this.data.stamp;
+    const same = data.stamp === this.root.dataset.stamp; // drawn, not only asked for: that may still be on its way
     this.data = data;
     if (first) this.step = this.indexOf(data.step);
     this.step = Math.min(this.step, Math.max(0, this.steps.length - 1));
@@ -194,6 +194,7 @@ class Plot {
     const Plotly = await loadPlotly(data.base);
     if (this.data !== data) return;
     const { figure } = data;
+    delete this.root.dataset.stamp;
     await Plotly.react(this.canvas, {
       data: tracesAt(figure, this.steps[this.step]?.name),
       layout: { ...figure.layout, sliders: undefined, updatemenus: undefined },
