@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from engine.figures.drawing import CLEAR, Drawing, Part, Trace, each, square
@@ -70,10 +72,13 @@ def cell_lane(drawing: Drawing, lane: str) -> list[Part]:
     }  # fmt: skip
 
     def build(step: int) -> Trace:
-        here = step >= at or lane == "scores"
         early = lane == "scores" and step == drawing.first(4)
-        seen = [step >= at or (early and column == walk.column) for column in range(len(fills))]
-        opacity = 1.0 if step <= at or lane == "weights" else PAST
+        return state(step >= at, early, 1.0 if step <= at or lane == "weights" else PAST)
+
+    @cache
+    def state(on: bool, early: bool, opacity: float) -> Trace:
+        here = on or lane == "scores"
+        seen = [on or (early and column == walk.column) for column in range(len(fills))]
         fill = fills if here else fills_before
         return fixed | {
             "y": [round(sheet.lanes[lane if here else origin].y, 1)] * len(fill),

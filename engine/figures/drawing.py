@@ -70,9 +70,11 @@ def each(values: list) -> Any:
 
 def changes(states: Sequence[Trace]) -> list[Trace]:
     """Of each state only what differs somewhere among the states: `[{}, {}]` when nothing moves."""
+    distinct = {id(state): state for state in states}
+    if len(distinct) < len(states):
+        known = dict(zip(distinct, changes([*distinct.values()]), strict=True))
+        return [known[id(state)] for state in states]
     result: list[Trace] = [{} for _ in states]
-    if all(state is states[0] for state in states):
-        return result
     for name, first in states[0].items():
         values = [state[name] for state in states]
         if isinstance(first, dict):

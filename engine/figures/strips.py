@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 
@@ -87,4 +88,9 @@ def veil(boxes: Sequence[Box], *, name: str, color: str | list[str]) -> Callable
             "color": color if isinstance(color, str) else each(color),
         },
     }
-    return lambda opacity: fixed | {"marker": marker | {"opacity": each(list(opacity))}}
+
+    @cache
+    def state(*opacity: float) -> Trace:
+        return fixed | {"marker": marker | {"opacity": each(list(opacity))}}
+
+    return lambda opacity: state(*opacity)
