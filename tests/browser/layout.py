@@ -52,8 +52,8 @@ FAULTS = """(fits) => {
     if (stage) {
         const edge = stage.getBoundingClientRect();
         const tokens = all(".infolayer .annotation-text", stage);
-        const tilted = tokens.some((node) => !node.closest(".annotation-text-g").getAttribute("transform").startsWith("rotate(0"));
-        if (!tilted) apart(tokens);
+        const turn = (node) => node.closest(".annotation-text-g").getAttribute("transform");
+        if (tokens.every((node) => turn(node).startsWith("rotate(0"))) apart(tokens);
         if (!stage.classList.contains("ap-scrolls"))
             for (const node of all("svg text", stage)) {
                 const box = node.getBoundingClientRect();
@@ -63,9 +63,10 @@ FAULTS = """(fits) => {
         if (fits) {
             const words = one(dock).getBoundingClientRect();
             if (words.bottom > innerHeight + 1) faults.push(`the slider ends at ${words.bottom} of ${innerHeight}`);
-            if (words.top < edge.bottom - 1) faults.push(`the caption hides ${edge.bottom - words.top} px of the sheet`);
-            const aside = one(".ap-aside");
-            if (aside && aside.getBoundingClientRect().bottom > words.top + 1) faults.push("the notes run into the caption");
+            const hidden = edge.bottom - words.top;
+            if (hidden > 1) faults.push(`the caption hides ${hidden} px of the sheet`);
+            const notes = one(".ap-aside")?.getBoundingClientRect().bottom ?? 0;
+            if (notes > words.top + 1) faults.push(`the notes run ${notes - words.top} px into the caption`);
         }
     }
     return [...new Set(faults)];

@@ -44,7 +44,7 @@ def test_no_request_leaves_the_machine(screen: Screen, lang: Language, theme: st
     for tab in ("Settings", "Card", "Verify"):
         page.get_by_role("tab", name=say(tab)).click()
     page.locator("[class*=st-key-atlas-verify] button").click()
-    page.locator(".atlas-table tr").nth(3).wait_for()
+    page.locator("[role=tabpanel]:visible .atlas-table tr").nth(3).wait_for()
     screen.settle()
     assert screen.outside == []
     assert screen.errors == []
