@@ -104,7 +104,7 @@ def test_a_text_stands_as_it_was_typed(screen: Screen) -> None:
             wrong[f"{name}, label"] = screen.plot.get_attribute("aria-label")
     assert not wrong
     assert screen.page.title() == "Attention · Attention Atlas"
-    assert screen.page.locator(f"{PLOT} svg a, {PLOT} svg tspan, {PLOT} .ap-dock img").count() == 0
+    assert screen.page.locator(f"{PLOT} svg a, {PLOT} .infolayer tspan, {PLOT} .ap-dock img").count() == 0
 
 
 def test_a_text_is_made_of_tokens_from_left_to_right_whatever_it_says(screen: Screen) -> None:
