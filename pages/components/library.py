@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
@@ -147,7 +148,7 @@ def _told_apart(found: list[Known]) -> list[Known]:
     told = []
     for known in found:
         within = Path(known.target).parent.name if known.origin == "opened" else known.name
-        choices = [known.title, *_numbered(f"{known.title} ({within})")]
+        choices = chain([known.title], _numbered(f"{known.title} ({within})"))
         title = next(title for title in choices if title.casefold() not in titles)
         titles.add(title.casefold())
         told.append(replace(known, title=title))
