@@ -3,11 +3,12 @@
 // which belongs to the plot component, where it stands.
 
 export default function ({ data }) {
-  document.documentElement.lang = data.lang === "zh" ? "zh-CN" : "en"
-  if (location.pathname.replace(/\/$/, "") !== data.path.replace(/\/$/, "")) return
-  const params = new URLSearchParams(data.params)
+  const { lang, path, beats, params: shown } = JSON.parse(data)
+  document.documentElement.lang = lang === "zh" ? "zh-CN" : "en"
+  if (location.pathname.replace(/\/$/, "") !== path.replace(/\/$/, "")) return
+  const params = new URLSearchParams(shown)
   const beat = new URLSearchParams(location.search).get("beat")
-  if (beat && data.beats) params.set("beat", beat)
+  if (beat && beats) params.set("beat", beat)
   const search = `?${params}`
   if (search !== location.search) history.replaceState(history.state, "", location.pathname + search + location.hash)
 }

@@ -6,7 +6,7 @@
 
 const MOVE_MS = 650;
 const HOLD_MS = 2400;
-const SOON_MS = 500; // from pressing play to the first movement
+const SOON_MS = 300; // from pressing play to the first movement
 const SPEEDS = [0.5, 1, 2];
 const NARROW_BELOW = 700;
 const ASIDE_PX = 13.5; // size of the notes beside the figure; they shrink a little before they leave the sheet
@@ -46,7 +46,8 @@ export function standalone(root, data) {
   new Plot(root, { pick: () => {}, room: () => {}, inApp: false }).show(data);
 }
 
-function loadPlotly(base) {
+/** Plotly, fetched once a page. */
+export function loadPlotly(base) {
   if (window.Plotly) return Promise.resolve(window.Plotly);
   plotlyLoading ??= new Promise((resolve, reject) => {
     const script = document.createElement("script");

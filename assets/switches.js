@@ -107,21 +107,22 @@ const built = new WeakMap()
 export default function ({ parentElement, data, setTriggerValue }) {
   if (!built.has(parentElement)) built.set(parentElement, build(parentElement))
   const { themeButton, linkButton, told } = built.get(parentElement)
+  const words = JSON.parse(data)
   const label = () => {
-    themeButton.textContent = shown() === "dark" ? data.light : data.dark
+    themeButton.textContent = shown() === "dark" ? words.light : words.dark
   }
   label()
-  linkButton.textContent = data.link
+  linkButton.textContent = words.link
   themeButton.onclick = () => {
     const wanted = shown() === "dark" ? "light" : "dark"
-    show(wanted, data.paths)
+    show(wanted, words.paths)
     requestAnimationFrame(label)
     // The page itself has changed; its figures are drawn for one theme and follow with a run.
     setTimeout(() => setTriggerValue("theme", wanted), 50)
   }
   linkButton.onclick = async () => {
     await copy(location.href)
-    told.textContent = data.copied
+    told.textContent = words.copied
     setTimeout(() => (told.textContent = ""), 2000)
   }
   const listeners = [["keydown", onKey], ["keydown", chosen], ["pointerup", chosen], ["pointerover", mend], ["focusin", entered]]

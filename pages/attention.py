@@ -53,9 +53,11 @@ def explain(choice: Choice) -> None:
             where = f"engine/model/{file} · {module.__name__}.forward"
             panels.paragraph(where)
             panels.source(module.forward, where)
-    with st.expander(_("The numbers as tables")):
-        panels.table(row_table(walk), "attention-row", _("The row of the query"))
-        panels.csv_button(lambda: matrix_table(walk), "attention-matrix", _("All queries: download CSV"))
+    numbers = st.expander(_("The numbers as tables"), key="atlas-numbers", on_change="rerun")
+    if numbers.open:  # a click elsewhere does not wait for tables that nobody sees
+        with numbers:
+            panels.table(row_table(walk), "attention-row", _("The row of the query"))
+            panels.csv_button(lambda: matrix_table(walk), "attention-matrix", _("All queries: download CSV"))
 
 
 shell.guard()

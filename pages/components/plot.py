@@ -117,12 +117,16 @@ def words() -> dict[str, str]:
     }
 
 
+def ahead() -> None:
+    """Have the browser fetch and read plotly.js, which takes it a second, while the server computes the figure."""
+    _ahead()(key="atlas-ahead", data=static(), height=1)
+
+
 @lru_cache(maxsize=1)
 def component() -> Callable[..., Any]:
     """The registered component. Its code is a module of its own, because exported pages carry it too."""
-    version = digest((ASSETS / "plot.js").read_bytes())
     loader = f"""
-const code = import(`${{location.origin}}{static()}/plot.js?{version}`);
+const code = {_module()};
 export default function (component) {{
   code.then((module) => module.render(component));
   return () => code.then((module) => module.dispose(component.parentElement));
@@ -130,3 +134,20 @@ export default function (component) {{
 """
     css = (ASSETS / "plot.css").read_text("utf-8")
     return register("atlas_plot", js=loader, css=css, isolate_styles=False)
+
+
+@lru_cache(maxsize=1)
+def _ahead() -> Callable[..., Any]:
+    loader = f"""
+const code = {_module()};
+export default function ({{ data }}) {{
+  code.then((module) => module.loadPlotly(data));
+}}
+"""
+    return register("atlas_ahead", js=loader, isolate_styles=False)
+
+
+def _module() -> str:
+    """plot.js as JavaScript imports it; one address, hence one module, for all who do."""
+    version = digest((ASSETS / "plot.js").read_bytes())
+    return f"import(`${{location.origin}}{static()}/plot.js?{version}`)"

@@ -4,6 +4,7 @@ crosses.
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from engine.config import AtlasError
-from pages.components import library, navigation, panels, state
+from pages.components import library, navigation, panels, plot, state
 from pages.components.language import LANGUAGES, N_, NAMES, _, language, sentence
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ UNEXPECTED = N_("Something went wrong here that should not have; the log has the
 log = logging.getLogger(__name__)
 _running = threading.local()
 
+# What these two are given travels as text: for a dict Streamlit imports pandas, to see whether it is a data frame.
 _switches = component("atlas_switches", js=(ASSETS / "switches.js").read_text("utf-8"), isolate_styles=False)
 _address = component("atlas_address", js=(ASSETS / "address.js").read_text("utf-8"), isolate_styles=False)
 
@@ -83,6 +85,7 @@ def frame(screen: str, title: str, subtitle: str = "", beats: bool = False) -> I
         page.subtitle(...)
     """
     st.html(ASSETS / "style.css")
+    plot.ahead()
     with st.container(horizontal=True, vertical_alignment="center", key="atlas-bar", gap="small"):
         page = Frame(title, st.empty())
         page.subtitle(subtitle)
@@ -92,13 +95,13 @@ def frame(screen: str, title: str, subtitle: str = "", beats: bool = False) -> I
         words = {"dark": _("Dark"), "light": _("Light"), "link": _("Copy link"), "copied": _("Copied")}
         _switches(
             key="atlas-switches",
-            data=words | {"paths": navigation.urls()},
+            data=json.dumps(words | {"paths": navigation.urls()}),
             width="content",
             on_theme_change=_ignore,
         )
     place = {"path": navigation.url(screen), "beats": beats, "lang": language()}
     asked = state.write(state.view())
-    _address(key="atlas-address", data=place | {"params": asked}, height=1)
+    _address(key="atlas-address", data=json.dumps(place | {"params": asked}), height=1)
     notes = st.container(key="atlas-notes")
     with boundary():
         yield page
@@ -106,7 +109,7 @@ def frame(screen: str, title: str, subtitle: str = "", beats: bool = False) -> I
         panels.notes([str(note) for note in state.notes()])
     # The address follows at once, lest leaving a slow page lose what was chosen; and again, if the page settled more.
     if (settled := state.write(state.view())) != asked:
-        _address(key="atlas-address-settled", data=place | {"params": settled}, height=1)
+        _address(key="atlas-address-settled", data=json.dumps(place | {"params": settled}), height=1)
 
 
 def _ignore() -> None:
