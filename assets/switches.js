@@ -98,21 +98,25 @@ function build(parent) {
   for (const button of [themeButton, linkButton]) button.type = "button"
   told.className = "atlas-told"
   told.setAttribute("role", "status")
-  parent.append(themeButton, linkButton, told)
-  return { themeButton, linkButton, told }
+  const lost = document.createElement("p") // style.css shows it when the server is gone, which could not say so
+  lost.className = "atlas-lost"
+  lost.setAttribute("role", "alert")
+  parent.append(themeButton, linkButton, told, lost)
+  return { themeButton, linkButton, told, lost }
 }
 
 const built = new WeakMap()
 
 export default function ({ parentElement, data, setTriggerValue }) {
   if (!built.has(parentElement)) built.set(parentElement, build(parentElement))
-  const { themeButton, linkButton, told } = built.get(parentElement)
+  const { themeButton, linkButton, told, lost } = built.get(parentElement)
   const words = JSON.parse(data)
   const label = () => {
     themeButton.textContent = shown() === "dark" ? words.light : words.dark
   }
   label()
   linkButton.textContent = words.link
+  lost.textContent = words.lost
   themeButton.onclick = () => {
     const wanted = shown() === "dark" ? "light" : "dark"
     show(wanted, words.paths)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).parents[2] / "static"
 ASSETS = Path(__file__).parents[2] / "assets"
-TRACE_BYTES = 1 << 30
+TRACE_BYTES = 1 << 29
 MAX_TOKENS = 1_024  # beyond, the explicit steps of one layer would take gigabytes
 WHOLE_TOKENS = 64  # beyond, a trace holds what each layer finds, from which its steps are computed again
 ENTRIES = ("*.resid_pre", "*.final_norm")

@@ -21,6 +21,13 @@ PHASES = {
     "fetching": N_("fetching"),
     "unpacking": N_("checking and unpacking"),
 }
+SUMMARIES = {
+    "pocket": N_("Three words, four numbers each, one head: small enough to check every product by hand."),
+    "dates": N_(
+        "Writes dates as 2025-06-03; trained here on dates as people of ten locales write them. 3/6/2025, which is "
+        "March in one of them and June in another, it never saw; and of what is no date it makes one all the same."
+    ),
+}
 _PROBLEM = "atlas-open-problem"
 
 log = logging.getLogger(__name__)
@@ -70,7 +77,7 @@ def _name(title: str, summary: str, marked: bool = False) -> None:
 
 def _origin(known: library.Known) -> str:
     if known.origin == "embedded":
-        return _("came with the project")
+        return _(SUMMARIES[known.name])
     if known.origin == "opened":
         return known.target
     entry = catalogue.entry(known.name)

@@ -92,7 +92,10 @@ def frame(screen: str, title: str, subtitle: str = "", beats: bool = False) -> I
         _links(screen)
         _language_switch()
         _talk_switch()
-        words = {"dark": _("Dark"), "light": _("Light"), "link": _("Copy link"), "copied": _("Copied")}
+        words = {
+            "dark": _("Dark"), "light": _("Light"), "link": _("Copy link"), "copied": _("Copied"),
+            "lost": _("The app has stopped answering. Start it again with: streamlit run app.py"),
+        }  # fmt: skip
         _switches(
             key="atlas-switches",
             data=json.dumps(words | {"paths": navigation.urls()}),
