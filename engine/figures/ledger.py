@@ -68,7 +68,7 @@ def ledger_spec(walk: HeadWalk, *, theme: Theme, form: Format, translate: Transl
     """
     tokens = [walk.query_tokens[walk.query], *(walk.key_tokens[key] for key in walk.shown)]
     if len(walk.shown) < len(walk.key_tokens):  # columns are a window: the matrix needs a place of its own
-        form = replace(form, aside=max(form.aside, BESIDE))
+        form = replace(form, aside=form.aside or BESIDE)
     sheet = lay_out(form, [shorten(token.label, 9) for token in tokens], lanes_of(walk))
     steps = beats.steps(walk, translate)
     drawing = Drawing(walk, sheet, theme, steps, translate)
