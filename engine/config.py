@@ -22,10 +22,17 @@ from pydantic import (
 
 Assembly = Literal["encoder-only", "decoder-only", "encoder-decoder"]
 
-if TYPE_CHECKING:
-    Resolved = int  # a reader always finds a number
-else:
-    Resolved = PositiveInt | None  # a writer may leave it out
+Placement = Literal["pre", "post", "sandwich", "deepnorm"]
+Initialisation = Literal["xavier_uniform", "normal", "kaiming", "torch", "depth_scaled"]
+
+if TYPE_CHECKING:  # a reader always finds a value
+    Resolved = int
+    ResolvedScale = float
+    Switch = bool
+else:  # a writer may leave it out
+    Resolved = PositiveInt | None
+    ResolvedScale = PositiveFloat | None
+    Switch = bool | None
 
 
 class AtlasError(ValueError):
@@ -70,10 +77,14 @@ class NoPositions(_Settings):
 
 
 class Sinusoidal(_Settings):
-    """Waves of falling frequency, added to the embeddings (Vaswani et al. 2017, section 3.5)."""
+    """Waves of falling frequency, added to the embeddings (Vaswani et al. 2017, section 3.5).
+
+    order: sine and cosine of one frequency are neighbours, as in the paper, or all sines come first (Marian).
+    """
 
     scheme: Literal["sinusoidal"] = "sinusoidal"
     base: PositiveFloat = 10_000.0
+    order: Literal["neighbours", "halves"] = "neighbours"
 
 
 class Learned(_Settings):
@@ -82,14 +93,84 @@ class Learned(_Settings):
     scheme: Literal["learned"] = "learned"
 
 
+class Linear(_Settings):
+    """Every angle is divided by the factor, as if positions lay closer (Chen et al. 2023)."""
+
+    kind: Literal["linear"] = "linear"
+    factor: float = Field(ge=1.0)
+
+
+class Llama3(_Settings):
+    """Slow waves are divided by the factor, fast ones kept, those between blended (LLaMA 3.1).
+
+    A wave is fast when it turns more than `high` times within `original` positions, slow when fewer than `low` times.
+    """
+
+    kind: Literal["llama3"] = "llama3"
+    factor: float = Field(ge=1.0)
+    low: PositiveFloat = 1.0
+    high: PositiveFloat = 4.0
+    original: PositiveInt = 8192
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Llama3:
+        if self.low >= self.high:
+            raise AtlasError("low {low} must be less than high {high}", low=self.low, high=self.high)
+        return self
+
+
 class Rope(_Settings):
-    """Queries and keys are turned by an angle that grows with their position (Su et al. 2021)."""
+    """Queries and keys are turned by an angle that grows with their position (Su et al. 2021).
+
+    fraction: the leading part of each head's numbers that is turned; the rest stay (GPT-NeoX turns a quarter).
+    """
 
     scheme: Literal["rope"] = "rope"
     base: PositiveFloat = 10_000.0
+    scaling: Annotated[Linear | Llama3, Field(discriminator="kind")] | None = None
+    fraction: float = Field(default=1.0, gt=0.0, le=1.0)
+
+    def width(self, d_k: int) -> int:
+        """How many of a head's numbers are turned."""
+        return int(d_k * self.fraction)
 
 
-Positions = Annotated[NoPositions | Sinusoidal | Learned | Rope, Field(discriminator="scheme")]
+class Shaw(_Settings):
+    """A trained vector for each distance up to `reach`, added to keys and to values (Shaw et al. 2018)."""
+
+    scheme: Literal["shaw"] = "shaw"
+    reach: PositiveInt = 16
+
+
+class T5Buckets(_Settings):
+    """A trained number for each head and bucket of distances, added to the scores (Raffel et al. 2020).
+
+    Half of the buckets hold one distance each, the others ever more, up to `farthest`.
+    """
+
+    scheme: Literal["t5"] = "t5"
+    buckets: int = Field(default=32, ge=4, multiple_of=4)
+    farthest: PositiveInt = 128
+
+    @model_validator(mode="after")
+    def _reach_further(self) -> T5Buckets:
+        if self.farthest <= self.buckets // 2:
+            raise AtlasError(
+                "farthest {farthest} must exceed half of the {buckets} buckets",
+                farthest=self.farthest, buckets=self.buckets,
+            )  # fmt: skip
+        return self
+
+
+class Alibi(_Settings):
+    """Scores fall with distance, for each head at a slope of its own (Press et al. 2021)."""
+
+    scheme: Literal["alibi"] = "alibi"
+
+
+Positions = Annotated[
+    NoPositions | Sinusoidal | Learned | Rope | Shaw | T5Buckets | Alibi, Field(discriminator="scheme")
+]
 
 
 class NormConfig(_Settings):
@@ -104,18 +185,29 @@ class FeedForwardConfig(_Settings):
 
 
 class StackConfig(_Settings):
-    """One stack of equal layers. `n_kv_heads` defaults to n_heads, `d_k` to d_model / n_heads."""
+    """One stack of equal layers.
+
+    n_kv_heads defaults to n_heads, d_k to d_model / n_heads, scale to 1 / sqrt(d_k) (1 leaves scores as they are),
+    d_ff to 4 d_model, or 8/3 d_model where a gate makes it three matrices instead of two (Shazeer 2020).
+    parallel: both sub-layers read the same stream, and both are added to it (GPT-J, GPT-NeoX).
+    window: nobody looks further than so many positions.
+    """
 
     n_layers: PositiveInt
     n_heads: PositiveInt
     n_kv_heads: Resolved = Field(default=None, validate_default=True)
     d_k: Resolved = Field(default=None, validate_default=True)
-    d_ff: PositiveInt
+    d_ff: Resolved = Field(default=None, validate_default=True)
     positions: Positions = Sinusoidal()
     norm: NormConfig = NormConfig()
-    placement: Literal["pre", "post"] = "pre"
+    placement: Placement = "pre"
+    parallel: bool = False
     feed_forward: FeedForwardConfig = FeedForwardConfig()
     attention_bias: bool = True
+    out_bias: Switch = Field(default=None, validate_default=True)
+    qk_norm: bool = False
+    scale: ResolvedScale = Field(default=None, validate_default=True)
+    core: Literal["softmax", "relu"] = "softmax"
     window: PositiveInt | None = None
     dropout: float = Field(default=0.0, ge=0.0, le=1.0)
     embedding_norm: bool = False
@@ -125,6 +217,13 @@ class StackConfig(_Settings):
     def _share_keys_evenly(self) -> StackConfig:
         if self.n_kv_heads is None:
             object.__setattr__(self, "n_kv_heads", self.n_heads)
+        if self.out_bias is None:
+            object.__setattr__(self, "out_bias", self.attention_bias)
+        if self.parallel and self.placement != "pre":
+            raise AtlasError(
+                "parallel sub-layers share one stream and are built with Pre-Norm, not with {placement}",
+                placement=self.placement,
+            )
         if self.n_heads % self.n_kv_heads:
             raise AtlasError(
                 "n_heads {n_heads} is not divisible by n_kv_heads {n_kv_heads}",
@@ -142,17 +241,25 @@ class StackConfig(_Settings):
                 n_heads=self.n_heads,
             )
         d_k = self.d_k or d_model // self.n_heads
-        if self.positions.scheme == "rope" and d_k % 2:
-            raise AtlasError("rope turns pairs of numbers, so d_k must be even, not {d_k}", d_k=d_k)
-        if self.positions.scheme == "sinusoidal" and d_model % 2:
-            raise AtlasError(
-                "sinusoidal positions come in pairs, so d_model must be even, not {d_model}", d_model=d_model
-            )
-        return self.model_copy(update={"d_k": d_k})
+        if isinstance(self.positions, Rope) and (odd := self.positions.width(d_k)) % 2:
+            raise AtlasError("rope turns pairs of numbers, so d_k must be even, not {d_k}", d_k=odd)
+        wide = 4 * d_model if self.feed_forward.kind == "plain" else max(1, round(8 * d_model / 3))
+        return self.model_copy(
+            update={"d_k": d_k, "d_ff": self.d_ff or wide, "scale": self.scale or d_k**-0.5}
+        )
+
+    @property
+    def final_norm(self) -> bool:
+        """Whether the stack ends in a norm of its own: where the stream is never normalized itself."""
+        return self.placement in ("pre", "sandwich")
 
 
 class TransformerConfig(_Settings):
-    """A whole model. Encoder, decoder or both: the assembly follows from which of them exist."""
+    """A whole model. Encoder, decoder or both: the assembly follows from which of them exist.
+
+    scale_embeddings: vectors are multiplied by sqrt(d_model) on the way in (Vaswani et al. 2017, section 3.4).
+    logit_scale: what leaves the last stack is multiplied by it on the way out (T5: 1 / sqrt(d_model)).
+    """
 
     vocab_size: PositiveInt
     d_model: PositiveInt
@@ -161,6 +268,9 @@ class TransformerConfig(_Settings):
     decoder: StackConfig | None = None
     tied_embeddings: bool = True
     scale_embeddings: bool = True
+    head_bias: bool = False
+    logit_scale: PositiveFloat = 1.0
+    initialisation: Initialisation = "xavier_uniform"
 
     @model_validator(mode="after")
     def _fit_stacks(self) -> TransformerConfig:

@@ -14,19 +14,36 @@ from torch import nn
 from engine import config as settings
 from engine.capture import name_taps
 from engine.config import StackConfig, TransformerConfig
-from engine.model.attention import Attention
+from engine.model.attention import CORES, Attention
 from engine.model.feed_forward import ACTIVATIONS, FeedForward, GatedFeedForward
+from engine.model.initialise import initialise
 from engine.model.masks import Causal, Full, Mask, Window
 from engine.model.norms import LayerNorm, Residual, RMSNorm
-from engine.model.positions import Learned, Positions, Rope, Sinusoidal
-from engine.model.stack import Block, CrossBlock, Segments, Stack
+from engine.model.positions import (
+    Alibi,
+    Learned,
+    Positions,
+    Rope,
+    Shaw,
+    Sinusoidal,
+    Stretch,
+    T5Buckets,
+    linear,
+    llama3,
+)
+from engine.model.stack import Block, CrossBlock, ParallelBlock, Segments, Stack
 from engine.model.transformer import DecoderOnly, Embedding, EncoderDecoder, EncoderOnly, Head, Transformer
 
 
 def build(config: TransformerConfig, seed: int = 0) -> Transformer:
     """A model with fresh weights, the same for the same seed. Leaves torch's global generator alone."""
     model = build_empty(config).to_empty(device="cpu")
-    initialise(model, torch.Generator().manual_seed(seed))
+    gains = {
+        name: deepnorm_beta(config, stack)
+        for name, stack in config.stacks.items()
+        if stack.placement == "deepnorm"
+    }
+    initialise(model, config.initialisation, torch.Generator().manual_seed(seed), gains)
     return model
 
 
@@ -47,71 +64,81 @@ def assemble(config: TransformerConfig) -> Transformer:
     if config.decoder is None:
         return EncoderOnly(embedding=embedding, encoder=encoder_of(config))
     if config.encoder is None:
-        return DecoderOnly(embedding=embedding, decoder=decoder_of(config), head=head(config, embedding))
+        return DecoderOnly(embedding=embedding, decoder=decoder_of(config), head=head(config))
     return EncoderDecoder(
         embedding=embedding,
         encoder=encoder_of(config),
         decoder=decoder_of(config),
-        head=head(config, embedding),
+        head=head(config),
     )
 
 
-def head(config: TransformerConfig, embedding: Embedding) -> Head:
-    if config.tied_embeddings:
-        return embedding.unembed
-    return nn.Linear(config.d_model, config.vocab_size, bias=False)
+def head(config: TransformerConfig) -> Head:
+    return Head(
+        config.d_model,
+        config.vocab_size,
+        tied=config.tied_embeddings,
+        bias=config.head_bias,
+        scale=config.logit_scale,
+    )
 
 
 def encoder_of(config: TransformerConfig) -> Stack:
     stack = config.stacks["encoder"]
-    return stack_of(config, stack, Full(), [block(config, stack) for _ in range(stack.n_layers)])
+    return stack_of(config, "encoder", Full(), [block(config, stack, i) for i in range(stack.n_layers)])
 
 
 def decoder_of(config: TransformerConfig) -> Stack:
     stack = config.stacks["decoder"]
     one_layer = block if config.encoder is None else cross_block
-    return stack_of(config, stack, Causal(), [one_layer(config, stack) for _ in range(stack.n_layers)])
+    return stack_of(config, "decoder", Causal(), [one_layer(config, stack, i) for i in range(stack.n_layers)])
 
 
-def stack_of(config: TransformerConfig, stack: StackConfig, mask: Mask, layers: Sequence[nn.Module]) -> Stack:
+def stack_of(config: TransformerConfig, name: str, mask: Mask, layers: Sequence[nn.Module]) -> Stack:
+    stack = config.stacks[name]
     return Stack(
         layers=layers,
-        positions=positions_of(config, stack),
+        positions=positions_of(config, stack, both_sides=name == "encoder"),
         mask=mask if stack.window is None else mask & Window(stack.window),
         segments=Segments(stack.n_segments, config.d_model) if stack.n_segments else None,
-        embedding_norm=norm(config, stack) if stack.embedding_norm else None,
-        norm=norm(config, stack) if stack.placement == "pre" else None,
+        embedding_norm=norm(stack, config.d_model) if stack.embedding_norm else None,
+        norm=norm(stack, config.d_model) if stack.final_norm else None,
         dropout=stack.dropout,
     )
 
 
-def block(config: TransformerConfig, stack: StackConfig) -> Block:
-    return Block(
-        self_attention=attention(config, stack),
+def block(config: TransformerConfig, stack: StackConfig, layer: int) -> Block:
+    return (ParallelBlock if stack.parallel else Block)(
+        self_attention=attention(config, stack, layer),
         self_attention_residual=residual(config, stack),
         feed_forward=feed_forward(config, stack),
         feed_forward_residual=residual(config, stack),
     )
 
 
-def cross_block(config: TransformerConfig, stack: StackConfig) -> CrossBlock:
+def cross_block(config: TransformerConfig, stack: StackConfig, layer: int) -> CrossBlock:
     return CrossBlock(
-        self_attention=attention(config, stack),
+        self_attention=attention(config, stack, layer),
         self_attention_residual=residual(config, stack),
-        cross_attention=attention(config, stack),
+        cross_attention=attention(config, stack, layer),
         cross_attention_residual=residual(config, stack),
         feed_forward=feed_forward(config, stack),
         feed_forward_residual=residual(config, stack),
     )
 
 
-def attention(config: TransformerConfig, stack: StackConfig) -> Attention:
+def attention(config: TransformerConfig, stack: StackConfig, layer: int) -> Attention:
     return Attention(
         config.d_model,
         stack.n_heads,
         stack.n_kv_heads,
         stack.d_k,
+        layer=layer,
         bias=stack.attention_bias,
+        out_bias=stack.out_bias,
+        scale=stack.scale,
+        core=CORES[stack.core],
+        norms=(norm(stack, stack.d_k), norm(stack, stack.d_k)) if stack.qk_norm else None,
         dropout=stack.dropout,
     )
 
@@ -123,38 +150,59 @@ def feed_forward(config: TransformerConfig, stack: StackConfig) -> FeedForward |
 
 
 def residual(config: TransformerConfig, stack: StackConfig) -> Residual:
-    return Residual(**{stack.placement: norm(config, stack)}, dropout=stack.dropout)
+    slots = {"pre": ["pre"], "post": ["post"], "sandwich": ["pre", "branch_norm"], "deepnorm": ["post"]}
+    norms = {slot: norm(stack, config.d_model) for slot in slots[stack.placement]}
+    skip_scale = deepnorm_alpha(config, stack) if stack.placement == "deepnorm" else 1.0
+    return Residual(**norms, skip_scale=skip_scale, dropout=stack.dropout)
 
 
-def norm(config: TransformerConfig, stack: StackConfig) -> nn.Module:
+def norm(stack: StackConfig, width: int) -> nn.Module:
     return {"layernorm": LayerNorm, "rmsnorm": RMSNorm, "none": nn.Identity}[stack.norm.kind](
-        config.d_model, stack.norm.eps
+        width, stack.norm.eps
     )
 
 
-def positions_of(config: TransformerConfig, stack: StackConfig) -> Positions:
+def positions_of(config: TransformerConfig, stack: StackConfig, *, both_sides: bool) -> Positions:
     match stack.positions:
-        case settings.Sinusoidal(base=base):
-            return Sinusoidal(base)
+        case settings.Sinusoidal(base=base, order=order):
+            return Sinusoidal(base, neighbours=order == "neighbours")
         case settings.Learned():
             return Learned(config.max_len, config.d_model)
-        case settings.Rope(base=base):
-            return Rope(base)
+        case settings.Rope(base=base, scaling=scaling) as rope:
+            return Rope(base, rope.width(stack.d_k), stretch_of(scaling))
+        case settings.Shaw(reach=reach):
+            return Shaw(stack.n_layers, reach, stack.d_k, stack.scale)
+        case settings.T5Buckets(buckets=buckets, farthest=farthest):
+            return T5Buckets(stack.n_heads, buckets, farthest, both_sides=both_sides)
+        case settings.Alibi():
+            return Alibi()
         case settings.NoPositions():
             return Positions()
 
 
-def initialise(model: nn.Module, generator: torch.Generator) -> None:
-    """Matrices Xavier-uniform, biases 0, norms 1; embeddings N(0, 1/d_model), unit times sqrt(d_model)."""
-    for module in model.modules():
-        if isinstance(module, nn.Linear):
-            nn.init.xavier_uniform_(module.weight, generator=generator)
-            if module.bias is not None:
-                nn.init.zeros_(module.bias)
-        elif isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, std=module.embedding_dim**-0.5, generator=generator)
-        elif isinstance(module, LayerNorm):
-            nn.init.ones_(module.weight)
-            nn.init.zeros_(module.bias)
-        elif isinstance(module, RMSNorm):
-            nn.init.ones_(module.weight)
+def stretch_of(scaling: settings.Linear | settings.Llama3 | None) -> Stretch | None:
+    match scaling:
+        case settings.Linear(factor=factor):
+            return linear(factor)
+        case settings.Llama3(factor=factor, low=low, high=high, original=original):
+            return llama3(factor, low, high, original)
+        case None:
+            return None
+
+
+def deepnorm_alpha(config: TransformerConfig, stack: StackConfig) -> float:
+    """What the stream is multiplied by before each branch is added (Wang et al. 2022, figure 2)."""
+    if config.encoder is None or config.decoder is None:
+        return (2 * stack.n_layers) ** 0.25
+    if stack is config.decoder:
+        return (3 * stack.n_layers) ** 0.25
+    return 0.81 * (stack.n_layers**4 * config.decoder.n_layers) ** 0.0625
+
+
+def deepnorm_beta(config: TransformerConfig, stack: StackConfig) -> float:
+    """What the matrices of values, outputs and feed-forward are multiplied by at the start (same figure)."""
+    if config.encoder is None or config.decoder is None:
+        return (8 * stack.n_layers) ** -0.25
+    if stack is config.decoder:
+        return (12 * stack.n_layers) ** -0.25
+    return 0.87 * (stack.n_layers**4 * config.decoder.n_layers) ** -0.0625

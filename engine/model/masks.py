@@ -1,6 +1,6 @@
 """Who may look at whom: predicates on positions, joined by `&`. True means *may attend*, everywhere.
 
-A mask is called with positions, at_q (query) and at_k (key), and answers for every pair of them.
+A mask is called with the positions at_q (#batch, query) and at_k (#batch, key), and answers for every pair of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Mask:
     reason = "full"
 
     def __call__(
-        self, at_q: Int[Tensor, " query"], at_k: Int[Tensor, " key"]
+        self, at_q: Int[Tensor, "#batch query"], at_k: Int[Tensor, "#batch key"]
     ) -> Bool[Tensor, "#batch query key"]:
         raise NotImplementedError
 
@@ -33,9 +33,9 @@ class Full(Mask):
     """Everybody sees everybody."""
 
     def __call__(
-        self, at_q: Int[Tensor, " query"], at_k: Int[Tensor, " key"]
+        self, at_q: Int[Tensor, "#batch query"], at_k: Int[Tensor, "#batch key"]
     ) -> Bool[Tensor, "#batch query key"]:
-        return torch.ones(1, len(at_q), len(at_k), dtype=torch.bool, device=at_q.device)
+        return torch.ones(1, at_q.shape[1], at_k.shape[1], dtype=torch.bool, device=at_q.device)
 
 
 class Causal(Mask):
@@ -44,9 +44,9 @@ class Causal(Mask):
     reason = "future"
 
     def __call__(
-        self, at_q: Int[Tensor, " query"], at_k: Int[Tensor, " key"]
+        self, at_q: Int[Tensor, "#batch query"], at_k: Int[Tensor, "#batch key"]
     ) -> Bool[Tensor, "#batch query key"]:
-        return (at_k <= at_q[:, None])[None]
+        return at_k[:, None, :] <= at_q[:, :, None]
 
 
 class Window(Mask):
@@ -58,28 +58,28 @@ class Window(Mask):
         self.reach = reach
 
     def __call__(
-        self, at_q: Int[Tensor, " query"], at_k: Int[Tensor, " key"]
+        self, at_q: Int[Tensor, "#batch query"], at_k: Int[Tensor, "#batch key"]
     ) -> Bool[Tensor, "#batch query key"]:
-        return ((at_q[:, None] - at_k).abs() <= self.reach)[None]
+        return (at_q[:, :, None] - at_k[:, None, :]).abs() <= self.reach
 
 
 class Padding(Mask):
     """Nobody sees what fills a text up to the length of its batch.
 
     Only keys are hidden. A query in the filling still looks at real keys; what it gets is not used by anyone.
-    Told by length, not by token: a model may pad with a token that it also uses.
+    `real` says which keys are no filling, (batch, key): told by place, not by token, since a model may pad with a token
+    that it also uses.
     """
 
     reason = "padding"
 
-    def __init__(self, lengths: Int[Tensor, " batch"]) -> None:
-        self.lengths = lengths
+    def __init__(self, real: Bool[Tensor, "batch key"]) -> None:
+        self.real = real
 
     def __call__(
-        self, at_q: Int[Tensor, " query"], at_k: Int[Tensor, " key"]
-    ) -> Bool[Tensor, "#batch query key"]:
-        real = at_k < self.lengths[:, None]
-        return real[:, None].expand(-1, len(at_q), -1)
+        self, at_q: Int[Tensor, "#batch query"], at_k: Int[Tensor, "#batch key"]
+    ) -> Bool[Tensor, "batch query key"]:
+        return self.real[:, None].expand(-1, at_q.shape[1], -1)
 
 
 class All(Mask):
@@ -95,7 +95,7 @@ class All(Mask):
         return self._parts
 
     def __call__(
-        self, at_q: Int[Tensor, " query"], at_k: Int[Tensor, " key"]
+        self, at_q: Int[Tensor, "#batch query"], at_k: Int[Tensor, "#batch key"]
     ) -> Bool[Tensor, "#batch query key"]:
         visible = self._parts[0](at_q, at_k)
         for part in self._parts[1:]:

@@ -30,18 +30,28 @@ class RMSNorm(nn.Module):
 
 
 class Residual(nn.Module):
-    """post(x + dropout(f(pre(x)))): what a sub-layer f finds is added to the stream, not put in its place.
+    """post(skip_scale * x + branch_norm(dropout(f(pre(x))))): what f finds is added to the stream, not put in
+    its place.
 
-    An empty slot holds Identity. Post-Norm (Vaswani et al. 2017) fills `post`, Pre-Norm (Xiong et al. 2020)
-    fills `pre`. f is handed in, because the sub-layer belongs to the block.
+    An empty slot holds Identity, or 1. Post-Norm (Vaswani et al. 2017) fills `post`, Pre-Norm (Xiong et al.
+    2020) `pre`, sandwich (Ding et al. 2021) `pre` and `branch_norm`, DeepNorm (Wang et al. 2022) `post` and
+    `skip_scale`. f is handed in, because the sub-layer belongs to the block.
     """
 
     def __init__(
-        self, *, pre: nn.Module | None = None, post: nn.Module | None = None, dropout: float = 0.0
+        self,
+        *,
+        pre: nn.Module | None = None,
+        branch_norm: nn.Module | None = None,
+        post: nn.Module | None = None,
+        skip_scale: float = 1.0,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.pre = pre or nn.Identity()
+        self.branch_norm = branch_norm or nn.Identity()
         self.post = post or nn.Identity()
+        self.skip_scale = skip_scale
         self.dropout = nn.Dropout(dropout)
         self.resid_pre = Tap("batch pos d_model")
         self.normed = Tap("batch pos d_model")
@@ -49,11 +59,17 @@ class Residual(nn.Module):
         self.resid_post = Tap("batch pos d_model")
 
     def forward(
-        self, x: Float[Tensor, "batch pos d_model"], f: Callable[[Tensor], Tensor]
+        self,
+        x: Float[Tensor, "batch pos d_model"],
+        f: Callable[[Tensor], Tensor],
+        onto: Float[Tensor, "batch pos d_model"] | None = None,
     ) -> Float[Tensor, "batch pos d_model"]:
-        #  x ──┬── pre ── f ── dropout ──(+)── post ──>
-        #      └──────────────────────────┘
+        """`onto`: the stream that the branch is added to, where that is not x itself (parallel sub-layers)."""
+        #  x ──┬── pre ── f ── dropout ── branch_norm ──(+)── post ──>
+        #      └──────────────────── * skip_scale ───────┘
         x = self.resid_pre(x)
         normed = self.normed(self.pre(x))
-        branch = self.branch(self.dropout(f(normed)))
-        return self.resid_post(self.post(x + branch))
+        branch = self.branch(self.branch_norm(self.dropout(f(normed))))
+        stream = x if onto is None else onto
+        skipped = stream if self.skip_scale == 1 else self.skip_scale * stream
+        return self.resid_post(self.post(skipped + branch))

@@ -2,13 +2,17 @@
 
     embed    adds to the embeddings, once, before the first layer        sinusoidal, learned
     rotate   turns queries and keys, in every layer                       rope
-    bias     changes the scaled scores, in every layer                    (none yet)
+    bias     is added to the scaled scores, in every layer                ALiBi, T5, Shaw
+    value    is added to what a query takes home, in every layer          Shaw
 
-A stack owns its scheme and hands it to its layers. `at` holds the positions, 0, 1, 2, ...
-Nothing is kept in tables that a state dict would carry or a change of dtype would round.
+A stack owns its scheme and hands it to its layers. `at` holds the positions of the tokens, one row for all texts of a
+batch or one for each. Nothing is kept in tables that a state dict would carry or a change of dtype would round.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int
@@ -16,42 +20,59 @@ from torch import Tensor, nn
 
 from engine.config import AtlasError
 
+At = Int[Tensor, "#batch pos"]
+Stretch = Callable[[Float[Tensor, " half"]], Float[Tensor, " half"]]
+
 
 class Positions(nn.Module):
     """No position at all: the null object of cross-attention, and what the schemes start from."""
 
-    def embed(
-        self, x: Float[Tensor, "batch pos d_model"], at: Int[Tensor, " pos"]
-    ) -> Float[Tensor, "batch pos d_model"]:
+    adds_values = False  # whether `value` ever answers
+
+    def embed(self, x: Float[Tensor, "batch pos d_model"], at: At) -> Float[Tensor, "batch pos d_model"]:
         return x
 
-    def rotate(
-        self, x: Float[Tensor, "batch head pos d_k"], at: Int[Tensor, " pos"]
-    ) -> Float[Tensor, "batch head pos d_k"]:
+    def rotate(self, x: Float[Tensor, "batch head pos d_k"], at: At) -> Float[Tensor, "batch head pos d_k"]:
         return x
 
     def bias(
         self,
-        scaled: Float[Tensor, "batch head query key"],
-        at_q: Int[Tensor, " query"],
-        at_k: Int[Tensor, " key"],
-    ) -> Float[Tensor, "batch head query key"]:
-        return scaled
+        q: Float[Tensor, "batch head query d_k"],
+        at_q: Int[Tensor, "#batch query"],
+        at_k: Int[Tensor, "#batch key"],
+        layer: int,
+    ) -> Float[Tensor, "#batch head query key"] | None:
+        """What is added to the scaled scores, or None for nothing."""
+        return None
+
+    def value(
+        self,
+        weights: Float[Tensor, "batch head query key"],
+        at_q: Int[Tensor, "#batch query"],
+        at_k: Int[Tensor, "#batch key"],
+        layer: int,
+    ) -> Float[Tensor, "batch head query d_k"] | None:
+        """What is added to the mixture of the values, or None for nothing."""
+        return None
 
 
 class Sinusoidal(Positions):
-    """PE(pos, 2i) = sin(pos / base^(2i/d_model)), PE(pos, 2i+1) = cos(same)  (Vaswani et al. 2017, 3.5)."""
+    """PE(pos, 2i) = sin(pos / base^(2i/d_model)), PE(pos, 2i+1) = cos(same)  (Vaswani et al. 2017, 3.5).
 
-    def __init__(self, base: float) -> None:
+    With an odd d_model the last frequency has a sine only.
+    """
+
+    def __init__(self, base: float, *, neighbours: bool = True) -> None:
         super().__init__()
         self.base = base
+        self.neighbours = neighbours
 
-    def embed(
-        self, x: Float[Tensor, "batch pos d_model"], at: Int[Tensor, " pos"]
-    ) -> Float[Tensor, "batch pos d_model"]:
-        angle = angles(at, x.shape[-1], self.base, x.dtype)
-        # (pos, d_model/2, 2) -> (pos, d_model): sine and cosine of one frequency are neighbours
-        return x + torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(-2).to(x.dtype)
+    def embed(self, x: Float[Tensor, "batch pos d_model"], at: At) -> Float[Tensor, "batch pos d_model"]:
+        width = x.shape[-1]
+        angle = angles(at, frequencies(width, self.base, x))
+        # (batch, pos, d_model/2, 2) or (batch, pos, 2, d_model/2) -> (batch, pos, d_model)
+        waves = torch.stack([angle.sin(), angle.cos()], dim=-1 if self.neighbours else -2).flatten(-2)
+        return x + waves[..., :width].to(x.dtype)
 
 
 class Learned(Positions):
@@ -61,39 +82,173 @@ class Learned(Positions):
         super().__init__()
         self.table = nn.Embedding.from_pretrained(torch.empty(max_len, d_model), freeze=False)
 
-    def embed(
-        self, x: Float[Tensor, "batch pos d_model"], at: Int[Tensor, " pos"]
-    ) -> Float[Tensor, "batch pos d_model"]:
-        if x.shape[1] > self.table.num_embeddings:
+    def embed(self, x: Float[Tensor, "batch pos d_model"], at: At) -> Float[Tensor, "batch pos d_model"]:
+        limit = self.table.num_embeddings
+        if (last := int(at.max())) >= limit:
             raise AtlasError(
-                "{n} tokens are too many: this model has learned {limit} positions",
-                n=x.shape[1],
-                limit=self.table.num_embeddings,
+                "{n} tokens are too many: this model has learned {limit} positions", n=last + 1, limit=limit
             )
         return x + self.table(at)
 
 
 class Rope(Positions):
-    """Turn each pair of numbers by pos / base^(2i/d_k); q.k then depends on distance only (Su et al. 2021).
+    """Turn each pair of numbers by pos / base^(2i/width); q.k then depends on distance only (Su et al. 2021).
 
-    Number i is paired with number i + d_k/2 (the halves convention of LLaMA checkpoints), not its neighbour.
+    Number i is paired with number i + width/2 (the halves convention of LLaMA checkpoints), not its neighbour.
+    width: how many of a head's numbers are turned; stretch: what becomes of the frequencies for longer texts.
     """
 
-    def __init__(self, base: float) -> None:
+    def __init__(self, base: float, width: int, stretch: Stretch | None = None) -> None:
         super().__init__()
         self.base = base
+        self.width = width
+        self.stretch = stretch
 
-    def rotate(
-        self, x: Float[Tensor, "batch head pos d_k"], at: Int[Tensor, " pos"]
-    ) -> Float[Tensor, "batch head pos d_k"]:
-        angle = angles(at, x.shape[-1], self.base, x.dtype)
+    def rotate(self, x: Float[Tensor, "batch head pos d_k"], at: At) -> Float[Tensor, "batch head pos d_k"]:
+        frequency = frequencies(self.width, self.base, x)
+        angle = angles(at, self.stretch(frequency) if self.stretch else frequency)[:, None]  # for every head
         cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-        first, second = x.chunk(2, dim=-1)
-        return torch.cat([first * cos - second * sin, second * cos + first * sin], dim=-1)
+        turned, kept = x.split([self.width, x.shape[-1] - self.width], dim=-1)
+        first, second = turned.chunk(2, dim=-1)
+        return torch.cat([first * cos - second * sin, second * cos + first * sin, kept], dim=-1)
 
 
-def angles(at: Int[Tensor, " pos"], width: int, base: float, dtype: torch.dtype) -> Float[Tensor, "pos half"]:
-    """pos / base^(2i/width) for i < width/2; in fp32 at least, since half precision merges far positions."""
-    exact = torch.promote_types(dtype, torch.float32)
-    exponent = torch.arange(0, width, 2, dtype=exact, device=at.device) / width
-    return at.to(exact)[:, None] / base**exponent
+class Shaw(Positions):
+    """Relative vectors: score = q.(k + a_K[j-i]) / sqrt(d_k), z = sum w (v + a_V[j-i])  (Shaw et al. 2018, 3.2).
+
+    Distances beyond `reach` count as `reach`, so 2 reach + 1 vectors serve texts of any length. Each layer has its own,
+    shared by its heads.
+    """
+
+    adds_values = True
+
+    def __init__(self, n_layers: int, reach: int, d_k: int, scale: float) -> None:
+        super().__init__()
+        self.reach = reach
+        self.scale = scale
+        self.keys = nn.Parameter(torch.empty(n_layers, 2 * reach + 1, d_k))
+        self.values = nn.Parameter(torch.empty(n_layers, 2 * reach + 1, d_k))
+
+    def bias(
+        self,
+        q: Float[Tensor, "batch head query d_k"],
+        at_q: Int[Tensor, "#batch query"],
+        at_k: Int[Tensor, "#batch key"],
+        layer: int,
+    ) -> Float[Tensor, "batch head query key"]:
+        each = (
+            q @ self.keys[layer].mT
+        )  # (batch, head, query, distance): no vector for every pair of positions
+        return self.scale * each.gather(-1, self.index(at_q, at_k, each))
+
+    def value(
+        self,
+        weights: Float[Tensor, "batch head query key"],
+        at_q: Int[Tensor, "#batch query"],
+        at_k: Int[Tensor, "#batch key"],
+        layer: int,
+    ) -> Float[Tensor, "batch head query d_k"]:
+        table = self.values[layer]
+        by_distance = weights.new_zeros(*weights.shape[:-1], len(table))
+        return by_distance.scatter_add(-1, self.index(at_q, at_k, weights), weights) @ table
+
+    def index(
+        self, at_q: Int[Tensor, "#batch query"], at_k: Int[Tensor, "#batch key"], like: Tensor
+    ) -> Int[Tensor, "batch head query key"]:
+        """clip(j - i, -reach, reach) + reach, for every text and head of `like`."""
+        index = apart(at_q, at_k).clamp(-self.reach, self.reach) + self.reach
+        return index[:, None].expand(*like.shape[:2], -1, -1)
+
+
+class T5Buckets(Positions):
+    """A trained number for each head and bucket of distances, shared by all layers (Raffel et al. 2020, 2.1).
+
+    both_sides: half of the buckets are for keys to the right; a causal stack has none there and needs none.
+    """
+
+    def __init__(self, n_heads: int, buckets: int, farthest: int, *, both_sides: bool) -> None:
+        super().__init__()
+        self.table = nn.Embedding.from_pretrained(torch.empty(buckets, n_heads), freeze=False)
+        self.farthest = farthest
+        self.both_sides = both_sides
+
+    def bias(
+        self,
+        q: Float[Tensor, "batch head query d_k"],
+        at_q: Int[Tensor, "#batch query"],
+        at_k: Int[Tensor, "#batch key"],
+        layer: int,
+    ) -> Float[Tensor, "#batch head query key"]:
+        # (batch, query, key, head) -> (batch, head, query, key)
+        return self.table(self.bucket(apart(at_q, at_k))).movedim(-1, 1)
+
+    def bucket(self, distance: Int[Tensor, "#batch query key"]) -> Int[Tensor, "#batch query key"]:
+        """Near distances have a bucket each; far ones share, on a logarithmic scale up to `farthest`."""
+        buckets, right = self.table.num_embeddings, 0
+        if self.both_sides:
+            buckets //= 2
+            right = (distance > 0) * buckets
+            distance = distance.abs()
+        else:
+            distance = (-distance).clamp_min(0)
+        near = buckets // 2
+        # in fp32 and in this order, as the checkpoints were trained: at edges the rounding decides
+        share = torch.log(distance.clamp_min(1).float() / near) / math.log(self.farthest / near)
+        far = (near + (share * (buckets - near)).long()).clamp_max(buckets - 1)
+        return right + torch.where(distance < near, distance, far)
+
+
+class Alibi(Positions):
+    """Minus slope times distance; the slopes of n heads are 2^(-8/n), 2^(-16/n), ...  (Press et al. 2021, 3)."""
+
+    def bias(
+        self,
+        q: Float[Tensor, "batch head query d_k"],
+        at_q: Int[Tensor, "#batch query"],
+        at_k: Int[Tensor, "#batch key"],
+        layer: int,
+    ) -> Float[Tensor, "#batch head query key"]:
+        slopes = torch.tensor(alibi_slopes(q.shape[1]), dtype=q.dtype, device=q.device)
+        return -slopes[:, None, None] * apart(at_q, at_k).abs()[:, None]
+
+
+def alibi_slopes(n_heads: int) -> list[float]:
+    """A geometric row for a power of two; for other counts every second one of twice the row fills up."""
+    power = 1 << (n_heads.bit_length() - 1)
+    slopes = [2.0 ** (-8 * i / power) for i in range(1, power + 1)]
+    return slopes + [2.0 ** (-4 * i / power) for i in range(1, 2 * (n_heads - power), 2)]
+
+
+def apart(
+    at_q: Int[Tensor, "#batch query"], at_k: Int[Tensor, "#batch key"]
+) -> Int[Tensor, "#batch query key"]:
+    """How far to the right of each query each key stands."""
+    return at_k[:, None, :] - at_q[:, :, None]
+
+
+def frequencies(width: int, base: float, like: Tensor) -> Float[Tensor, " half"]:
+    """1 / base^(2i/width), fastest first; in fp32 at least, since half precision merges far positions."""
+    exact = torch.promote_types(like.dtype, torch.float32)
+    return 1 / base ** (torch.arange(0, width, 2, dtype=exact, device=like.device) / width)
+
+
+def angles(at: At, frequency: Float[Tensor, " half"]) -> Float[Tensor, "#batch pos half"]:
+    return at[..., None].to(frequency.dtype) * frequency
+
+
+def linear(factor: float) -> Stretch:
+    """Every wave `factor` times longer (Chen et al. 2023)."""
+    return lambda frequency: frequency / factor
+
+
+def llama3(factor: float, low: float, high: float, original: int) -> Stretch:
+    """Waves that turn fewer than `low` times in `original` positions get `factor` times longer, those that turn more
+    than `high` times stay, those between are blended (LLaMA 3.1).
+    """
+
+    def stretch(frequency: Float[Tensor, " half"]) -> Float[Tensor, " half"]:
+        turns = original * frequency / (2 * torch.pi)
+        kept = ((turns - low) / (high - low)).clamp(0, 1)
+        return (1 - kept) * frequency / factor + kept * frequency
+
+    return stretch

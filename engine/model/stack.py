@@ -1,7 +1,8 @@
 """Blocks and the stack that repeats them. Everything that flows is (batch, pos, d_model).
 
-Block        self-attention, feed-forward                        encoders, decoder-only models
-CrossBlock   self-attention, cross-attention, feed-forward       the decoder of an encoder-decoder
+Block           self-attention, then feed-forward                   encoders, decoder-only models
+ParallelBlock   self-attention and feed-forward side by side        GPT-J, GPT-NeoX
+CrossBlock      self-attention, cross-attention, feed-forward       the decoder of an encoder-decoder
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from engine.capture import Tap
 from engine.model.attention import Attention, Sight
+from engine.model.cache import NoCache
 from engine.model.masks import Full, Mask, Padding
 from engine.model.norms import Residual
 from engine.model.positions import Positions
 
+NO_CACHE = NoCache()
 NOWHERE = Positions()  # cross-attention reads another text, whose positions mean nothing here
 
 
@@ -41,6 +44,16 @@ class Block(nn.Module):
     ) -> Float[Tensor, "batch pos d_model"]:
         x = self.self_attention_residual(x, lambda x: self.self_attention(x, x, here))
         return self.feed_forward_residual(x, self.feed_forward)
+
+
+class ParallelBlock(Block):
+    """Both sub-layers read the same x, and both are added to it (Wang & Komatsuzaki 2021)."""
+
+    def forward(
+        self, x: Float[Tensor, "batch pos d_model"], here: Sight
+    ) -> Float[Tensor, "batch pos d_model"]:
+        attended = self.self_attention_residual(x, lambda x: self.self_attention(x, x, here))
+        return self.feed_forward_residual(x, self.feed_forward, onto=attended)
 
 
 class CrossBlock(nn.Module):
@@ -75,18 +88,29 @@ class CrossBlock(nn.Module):
 
 
 class Segments(nn.Module):
-    """BERT's second embedding tells which of two texts a token belongs to; here there is one, the first."""
+    """BERT's second embedding tells which of two texts a token belongs to; unless told, all to the first."""
 
     def __init__(self, n_segments: int, d_model: int) -> None:
         super().__init__()
         self.table = nn.Embedding.from_pretrained(torch.empty(n_segments, d_model), freeze=False)
 
-    def forward(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos d_model"]:
-        return x + self.table.weight[0]
+    def forward(
+        self, x: Float[Tensor, "batch pos d_model"], segments: Int[Tensor, "#batch pos"] | None = None
+    ) -> Float[Tensor, "batch pos d_model"]:
+        return x + (self.table.weight[0] if segments is None else self.table(segments))
+
+
+class Unsegmented(nn.Module):
+    """The null object of a stack whose texts are one piece."""
+
+    def forward(
+        self, x: Float[Tensor, "batch pos d_model"], segments: Int[Tensor, "#batch pos"] | None = None
+    ) -> Float[Tensor, "batch pos d_model"]:
+        return x
 
 
 class Stack(nn.Module):
-    """Embeddings in, residual stream out. An empty slot (segments, norms) holds Identity.
+    """Embeddings in, residual stream out. An empty slot (segments, norms) holds what changes nothing.
 
     A Pre-Norm stack ends in its one final norm; a Post-Norm stack has just normalized and adds none.
     """
@@ -103,7 +127,7 @@ class Stack(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.segments = segments or nn.Identity()
+        self.segments = segments or Unsegmented()
         self.positions = positions
         self.embedding_norm = embedding_norm or nn.Identity()
         self.dropout = nn.Dropout(dropout)
@@ -120,9 +144,12 @@ class Stack(nn.Module):
         lengths: Int[Tensor, " batch"] | None = None,
         memory: Float[Tensor, "batch memory d_model"] | None = None,
         memory_lengths: Int[Tensor, " batch"] | None = None,
+        *,
+        segments: Int[Tensor, "#batch pos"] | None = None,
+        cache: NoCache = NO_CACHE,
     ) -> Float[Tensor, "batch pos d_model"]:
-        given = self.given(x, lengths, memory, memory_lengths)
-        x = self.embed(self.segments(x))
+        given = self.given(x, lengths, memory, memory_lengths, cache)
+        x = self.embed(self.segments(x, segments))
         x = self.position(self.positions.embed(x, given[0].at_q))
         x = self.dropout(self.embedding_norm(x))
         for layer in self.layers:
@@ -135,15 +162,17 @@ class Stack(nn.Module):
         lengths: Int[Tensor, " batch"] | None = None,
         memory: Float[Tensor, "batch memory d_model"] | None = None,
         memory_lengths: Int[Tensor, " batch"] | None = None,
+        cache: NoCache = NO_CACHE,
     ) -> tuple[Sight] | tuple[Sight, Tensor, Sight]:
         """What every layer is given beside x: sight of the own text, and of the memory where there is one."""
-        at = torch.arange(x.shape[1], device=x.device)
-        here = Sight(self.positions, at, at, padded(self.mask, lengths)(at, at))
+        at_q, at_k, real = cache.place(x, lengths)
+        here = Sight(self.positions, at_q, at_k, padded(self.mask, real)(at_q, at_k), cache.grow)
         if memory is None:
             return (here,)
-        memory_at = torch.arange(memory.shape[1], device=x.device)
-        return here, memory, Sight(NOWHERE, at, memory_at, padded(Full(), memory_lengths)(at, memory_at))
+        _, memory_at, memory_real = NO_CACHE.place(memory, memory_lengths)
+        there = padded(Full(), memory_real)(at_q, memory_at)
+        return here, memory, Sight(NOWHERE, at_q, memory_at, there, cache.once)
 
 
-def padded(mask: Mask, lengths: Int[Tensor, " batch"] | None) -> Mask:
-    return mask if lengths is None else mask & Padding(lengths)
+def padded(mask: Mask, real: Bool[Tensor, "batch key"] | None) -> Mask:
+    return mask if real is None else mask & Padding(real)

@@ -6,7 +6,6 @@ Texts of different lengths are filled up on the right, and `lengths` says how lo
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F  # noqa: N812  (torch's own habit)
@@ -14,14 +13,12 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from engine.capture import Tap
-from engine.model.stack import Stack
+from engine.model.cache import NoCache
+from engine.model.stack import NO_CACHE, Stack
 
 
 class Embedding(nn.Module):
-    """A vector for each token, and the way back: a token's logit is the product with its own vector.
-
-    Vaswani et al. 2017, section 3.4, multiply the vectors by sqrt(d_model) on the way in, and only there.
-    """
+    """A vector for each token; Vaswani et al. 2017, section 3.4, multiply it by sqrt(d_model) on the way in."""
 
     def __init__(self, vocab_size: int, d_model: int, *, scaled: bool) -> None:
         super().__init__()
@@ -29,14 +26,23 @@ class Embedding(nn.Module):
         self.scale = math.sqrt(d_model) if scaled else 1.0
 
     def forward(self, ids: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos d_model"]:
-        return self.table(ids) * self.scale
-
-    def unembed(self, x: Float[Tensor, "batch pos d_model"]) -> Float[Tensor, "batch pos vocab"]:
-        return F.linear(x, self.table.weight)
+        return self.table(ids) if self.scale == 1 else self.table(ids) * self.scale
 
 
-# (batch, pos, d_model) -> (batch, pos, vocab): embedding.unembed where weights are tied, else a Linear
-Head = Callable[[Tensor], Tensor]
+class Head(nn.Module):
+    """The way back, from vectors to logits: by a matrix of its own, or by the embedding's where weights are tied."""
+
+    def __init__(self, d_model: int, vocab_size: int, *, tied: bool, bias: bool, scale: float) -> None:
+        super().__init__()
+        self.weight = None if tied else nn.Parameter(torch.empty(vocab_size, d_model))
+        self.bias = nn.Parameter(torch.empty(vocab_size)) if bias else None
+        self.scale = scale
+
+    def forward(
+        self, x: Float[Tensor, "batch pos d_model"], embedding: Embedding
+    ) -> Float[Tensor, "batch pos vocab"]:
+        x = x if self.scale == 1 else x * self.scale
+        return F.linear(x, embedding.table.weight if self.weight is None else self.weight, self.bias)
 
 
 class EncoderOnly(nn.Module):
@@ -48,9 +54,12 @@ class EncoderOnly(nn.Module):
         self.encoder = encoder
 
     def forward(
-        self, ids: Int[Tensor, "batch pos"], lengths: Int[Tensor, " batch"] | None = None
+        self,
+        ids: Int[Tensor, "batch pos"],
+        lengths: Int[Tensor, " batch"] | None = None,
+        segments: Int[Tensor, "#batch pos"] | None = None,
     ) -> Float[Tensor, "batch pos d_model"]:
-        return self.encoder(self.embedding(ids), lengths)
+        return self.encoder(self.embedding(ids), lengths, segments=segments)
 
 
 class DecoderOnly(nn.Module):
@@ -64,9 +73,14 @@ class DecoderOnly(nn.Module):
         self.logits = Tap("batch pos vocab")
 
     def forward(
-        self, ids: Int[Tensor, "batch pos"], lengths: Int[Tensor, " batch"] | None = None
+        self,
+        ids: Int[Tensor, "batch pos"],
+        lengths: Int[Tensor, " batch"] | None = None,
+        *,
+        cache: NoCache = NO_CACHE,
     ) -> Float[Tensor, "batch pos vocab"]:
-        return self.logits(self.head(self.decoder(self.embedding(ids), lengths)))
+        x = self.decoder(self.embedding(ids), lengths, cache=cache)
+        return self.logits(self.head(x, self.embedding))
 
 
 class EncoderDecoder(nn.Module):
@@ -98,10 +112,14 @@ class EncoderDecoder(nn.Module):
         target_ids: Int[Tensor, "batch target"],
         memory: Float[Tensor, "batch source d_model"],
         source_lengths: Int[Tensor, " batch"] | None = None,
+        *,
+        cache: NoCache = NO_CACHE,
     ) -> Float[Tensor, "batch target vocab"]:
         # the filling of a target needs no mask: it stands to the right, where a causal decoder does not look
-        x = self.decoder(self.embedding(target_ids), memory=memory, memory_lengths=source_lengths)
-        return self.logits(self.head(x))
+        x = self.decoder(
+            self.embedding(target_ids), memory=memory, memory_lengths=source_lengths, cache=cache
+        )
+        return self.logits(self.head(x, self.embedding))
 
 
 Transformer = EncoderOnly | DecoderOnly | EncoderDecoder

@@ -19,11 +19,10 @@ def change(screen: Screen, table: Locator, number: str) -> None:
     box = table.bounding_box()
     assert box
     screen.page.mouse.dblclick(box["x"] + box["width"] - 25, box["y"] + box["height"] - 15)
-    screen.page.locator("#portal input, #portal textarea").first.wait_for()
-    screen.page.keyboard.press("Control+A")
-    screen.page.keyboard.type(number)
+    editor = screen.page.locator("#portal input, #portal textarea").first
+    editor.fill(number)
     with screen.redrawn():
-        screen.press("Enter")
+        editor.press("Enter")
 
 
 def test_an_edited_weight_changes_the_numbers_and_travels_in_the_link(

@@ -2,11 +2,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 from pydantic import ValidationError
 
-from engine.config import AtlasError, Learned, NoPositions, Rope, Sinusoidal, StackConfig, TransformerConfig
+from engine.config import (
+    AtlasError,
+    FeedForwardConfig,
+    Learned,
+    Linear,
+    Llama3,
+    NoPositions,
+    Rope,
+    Sinusoidal,
+    StackConfig,
+    T5Buckets,
+    TransformerConfig,
+)
 from tests.engine.recipes import ASSEMBLIES, config, stack
 
 
@@ -52,10 +65,6 @@ def test_d_k_may_differ_from_d_model_by_heads() -> None:
             {"decoder": stack(d_k=5, positions=Rope())},
             "rope turns pairs of numbers, so d_k must be even, not 5",
         ),
-        (
-            {"d_model": 15, "decoder": stack(n_heads=3)},
-            "sinusoidal positions come in pairs, so d_model must be even, not 15",
-        ),
         ({}, "a model needs an encoder, a decoder, or both"),
     ],
 )
@@ -63,6 +72,35 @@ def test_the_impossible_is_refused_with_its_numbers(changes: dict, sentence: str
     with pytest.raises(AtlasError) as refusal:
         config(**changes)
     assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (
+            lambda: stack(parallel=True, placement="post"),
+            "parallel sub-layers share one stream and are built with Pre-Norm, not with post",
+        ),
+        (lambda: Llama3(factor=8, low=4, high=4), "low 4.0 must be less than high 4.0"),
+        (lambda: T5Buckets(buckets=32, farthest=16), "farthest 16 must exceed half of the 32 buckets"),
+        (lambda: T5Buckets(buckets=30), "buckets: Input should be a multiple of 4"),
+        (lambda: Rope(scaling=Linear(factor=0.5)), "factor: Input should be greater than or equal to 1"),
+    ],
+)
+def test_a_part_that_makes_no_sense_is_refused(make: Callable[[], object], sentence: str) -> None:
+    with pytest.raises(AtlasError) as refusal:
+        make()
+    assert str(refusal.value) == sentence
+
+
+def test_what_is_left_out_follows_from_the_rest() -> None:
+    plain = config(d_model=48, decoder=StackConfig(n_layers=1, n_heads=4)).stacks["decoder"]
+    assert (plain.n_kv_heads, plain.d_k, plain.d_ff, plain.scale) == (4, 12, 192, 12**-0.5)
+    gate = FeedForwardConfig(kind="gated", activation="silu")
+    gated = config(d_model=48, decoder=StackConfig(n_layers=1, n_heads=4, feed_forward=gate)).stacks[
+        "decoder"
+    ]
+    assert gated.d_ff == 128  # three matrices of 48 x 128 are as many numbers as two of 48 x 192
 
 
 def test_shared_keys_must_divide_the_heads() -> None:
@@ -81,8 +119,8 @@ def test_shared_keys_must_divide_the_heads() -> None:
             "d_model 4 is not divisible by n_heads 3",
         ),
         (
-            '{"vocab_size": 5, "d_model": 4, "max_len": 4, "decoder": {"n_layers":1,"n_heads":1,"d_f":4}}',
-            "d_ff: Field required",
+            '{"vocab_size": 5, "d_model": 4, "max_len": 4, "decoder": {"n_layers":1,"d_ff":4}}',
+            "n_heads: Field required",
         ),
         ('{"vocab_size": 5, "d_model": 4, "max_len": 4, "colour": "red"}', "colour: Extra inputs"),
     ],

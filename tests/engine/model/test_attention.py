@@ -6,7 +6,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from engine.capture import capture, name_taps
-from engine.model.attention import Attention, Sight, hide, merge, share, softmax, split
+from engine.model.attention import Attention, Sight, Softmax, hide, merge, share, split
 from engine.model.masks import Causal, Full, Mask, Padding, Window
 from engine.model.positions import Positions, Rope
 from tests.engine.model import by_hand
@@ -18,8 +18,8 @@ MASKS = {
     "causal": Causal(),
     "window": Window(2),
     "causal window": Causal() & Window(1),
-    "padding": Padding(torch.tensor([6, 3])),
-    "causal padding": Causal() & Padding(torch.tensor([6, 3])),
+    "padding": Padding(torch.tensor([[1] * 6, [1, 1, 1, 0, 0, 0]]) == 1),
+    "causal padding": Causal() & Padding(torch.tensor([[1] * 6, [1, 1, 1, 0, 0, 0]]) == 1),
 }
 
 
@@ -30,7 +30,7 @@ def attention(n_heads: int = 4, n_kv_heads: int = 4, d_model: int = 12, d_k: int
 
 
 def sight(mask: Mask, n_queries: int = 6, n_keys: int = 6, positions: Positions | None = None) -> Sight:
-    at_q, at_k = torch.arange(n_queries), torch.arange(n_keys)
+    at_q, at_k = torch.arange(n_queries)[None], torch.arange(n_keys)[None]
     return Sight(positions or Positions(), at_q, at_k, mask(at_q, at_k))
 
 
@@ -51,7 +51,7 @@ def test_explicit_steps_equal_loops_over_numbers(mask: Mask, n_kv_heads: int) ->
 
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
 @pytest.mark.parametrize("n_kv_heads", [1, 2, 4])
-@pytest.mark.parametrize("positions", [Positions(), Rope(10_000.0)], ids=["none", "rope"])
+@pytest.mark.parametrize("positions", [Positions(), Rope(10_000.0, 4)], ids=["none", "rope"])
 def test_fused_and_explicit_agree(mask: Mask, n_kv_heads: int, positions: Positions) -> None:
     module, x = attention(n_kv_heads=n_kv_heads, d_k=4), text()
     here = sight(mask, positions=positions)
@@ -99,7 +99,7 @@ def as_torch_names(module: Attention) -> dict[str, Tensor]:
 
 def test_cross_attention_reads_a_memory_of_another_length() -> None:
     module, x, memory = attention(), text(3), text(5)
-    there = sight(Padding(torch.tensor([5, 2])), 3, 5)
+    there = sight(Padding(torch.tensor([[1] * 5, [1, 1, 0, 0, 0]]) == 1), 3, 5)
     oracle = nn.MultiheadAttention(12, 4, batch_first=True, dtype=torch.float64)
     oracle.load_state_dict(as_torch_names(module))
     out, _ = oracle(x, memory, memory, key_padding_mask=~there.visible[:, 0])
@@ -175,7 +175,7 @@ def test_weights_are_kept_before_dropout() -> None:
 @pytest.mark.parametrize("listen", [True, False], ids=["explicit", "fused"])
 def test_a_query_that_may_look_nowhere_gets_zeros_and_spoils_nothing(listen: bool) -> None:
     visible = torch.tensor([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]).bool()[None]
-    at = torch.arange(4)
+    at = torch.arange(4)[None]
     module, x = attention(), text(4).requires_grad_()
     if listen:
         with capture(grad=True) as trace:
@@ -204,7 +204,7 @@ def test_a_whole_head_may_be_blinded_by_an_edit() -> None:
 
 def test_a_score_that_is_not_a_number_is_not_hidden() -> None:
     masked = torch.tensor([[[[float("nan"), 1.0], [-INF, -INF]]]])
-    weights = softmax(masked)
+    weights = Softmax()(masked)
     assert weights[0, 0, 0].isnan().all()
     assert weights[0, 0, 1].tolist() == [0, 0]
 
@@ -213,11 +213,11 @@ def test_a_score_that_is_not_a_number_is_not_hidden() -> None:
 def test_masks_hold_in_every_precision(dtype: torch.dtype) -> None:
     scores = torch.tensor([[[[-20_000.0, 3.0], [1.0, 1.0]]]], dtype=dtype)
     visible = torch.tensor([[[True, False], [True, True]]])
-    weights = softmax(hide(scores, visible))
+    weights = Softmax()(hide(scores, visible))
     assert weights.dtype == dtype
     assert weights.tolist() == [[[[1.0, 0.0], [0.5, 0.5]]]]
 
 
 def test_half_precision_is_summed_in_single() -> None:
     """4,096 equal scores: a sum in half precision stalls at 2,048 and gives twice the weight."""
-    assert softmax(torch.zeros(1, 1, 1, 4096, dtype=torch.float16)).unique().tolist() == [2**-12]
+    assert Softmax()(torch.zeros(1, 1, 1, 4096, dtype=torch.float16)).unique().tolist() == [2**-12]

@@ -5,7 +5,12 @@ import torch
 
 from engine.model.masks import Causal, Full, Mask, Padding, Window
 
-AT = torch.arange(5)
+AT = torch.arange(5)[None]
+
+
+def padding(*lengths: int) -> Padding:
+    """The first so many of five keys of each text are real."""
+    return Padding(torch.tensor([[key < length for key in range(5)] for length in lengths]))
 
 
 @pytest.mark.parametrize(
@@ -18,13 +23,13 @@ AT = torch.arange(5)
             Causal() & Window(1),
             [[[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 1, 0, 0], [0, 0, 1, 1, 0], [0, 0, 0, 1, 1]]],
         ),
-        (Padding(torch.tensor([5, 3])), [[[1] * 5] * 5, [[1, 1, 1, 0, 0]] * 5]),
+        (padding(5, 3), [[[1] * 5] * 5, [[1, 1, 1, 0, 0]] * 5]),
         (
-            Causal() & Padding(torch.tensor([3])),
+            Causal() & padding(3),
             [[[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0], [1, 1, 1, 0, 0], [1, 1, 1, 0, 0]]],
         ),
         (
-            Causal() & Window(1) & Padding(torch.tensor([2])),
+            Causal() & Window(1) & padding(2),
             [[[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 0, 0]]],
         ),
     ],
@@ -38,11 +43,11 @@ def test_true_means_may_attend(mask: Mask, expected: list) -> None:
 def test_positions_need_not_start_at_zero() -> None:
     """The last two queries of five, as with a cache: the mask is the bottom of the whole one."""
     mask = Causal() & Window(2)
-    assert torch.equal(mask(AT[-2:], AT), mask(AT, AT)[:, -2:])
+    assert torch.equal(mask(AT[:, -2:], AT), mask(AT, AT)[:, -2:])
 
 
 def test_a_mask_names_its_parts() -> None:
-    mask = Causal() & Window(3) & Padding(torch.tensor([4]))
+    mask = Causal() & Window(3) & padding(4)
     assert [part.reason for part in mask.parts] == ["future", "window", "padding"]
     assert [part.reason for part in Causal().parts] == ["future"]
 
@@ -51,3 +56,9 @@ def test_joining_changes_no_part() -> None:
     one, other = Causal(), Window(1)
     both = one & other
     assert (one.parts, other.parts, both.parts) == ((one,), (other,), (one, other))
+
+
+def test_texts_may_stand_at_positions_of_their_own() -> None:
+    """Two texts whose next token is the 3rd and the 5th: each sees what is before it."""
+    at_q, at_k = torch.tensor([[2], [4]]), torch.tensor([[0, 1, 2], [2, 3, 4]])
+    assert (Causal() & Window(1))(at_q, at_k).int().tolist() == [[[0, 1, 1]], [[0, 1, 1]]]

@@ -1,0 +1,96 @@
+"""What decoding keeps, so that a new token costs one row: the keys and values of the tokens before it.
+
+    NoCache    nothing: every call reads a whole text
+    KVCache    grow: self-attention adds its new keys and values to the earlier ones
+               once: cross-attention computes those of its memory at the first call only
+
+Keys are kept as they are compared, rotated where the model rotates. Positions go on where they stopped, for each text
+of the batch by itself, so texts of unequal length are filled up on the right and decoded together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+KeysValues = tuple[Tensor, Tensor]  # each (batch, kv_head, key, d_k)
+Place = tuple[Int[Tensor, "#batch query"], Int[Tensor, "#batch key"], Bool[Tensor, "batch key"] | None]
+
+
+class NoCache:
+    """The null object: positions start at 0, keys and values are those of this call."""
+
+    def place(self, x: Tensor, lengths: Int[Tensor, " batch"] | None) -> Place:
+        """Positions of the queries, positions of the keys, and which keys are no filling (None: all are real)."""
+        at = torch.arange(x.shape[1], device=x.device)[None]
+        return at, at, None if lengths is None else at < lengths[:, None]
+
+    def grow(self, layer: int, make: Callable[[], KeysValues]) -> KeysValues:
+        return make()
+
+    def once(self, layer: int, make: Callable[[], KeysValues]) -> KeysValues:
+        return make()
+
+
+class KVCache(NoCache):
+    """Keys and values of a decoder's layers for the texts read so far; empty when new.
+
+    real: which of the slots hold a token and which filling, (batch, slot).
+    """
+
+    def __init__(self) -> None:
+        self.real: Bool[Tensor, "batch slot"] = torch.ones(1, 0, dtype=torch.bool)
+        self._own: dict[int, KeysValues] = {}
+        self._memory: dict[int, KeysValues] = {}
+
+    @property
+    def slots(self) -> int:
+        """How many keys each layer holds, filling included."""
+        return self.real.shape[1]
+
+    @property
+    def length(self) -> Int[Tensor, " batch"]:
+        """How many tokens of each text have been read."""
+        return self.real.sum(dim=1)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all keys and values held: 2 n_layers batch n_kv_heads slots d_k times the size of a number."""
+        kept = [*self._own.values(), *self._memory.values()]
+        return sum(part.numel() * part.element_size() for pair in kept for part in pair)
+
+    def place(self, x: Tensor, lengths: Int[Tensor, " batch"] | None) -> Place:
+        batch, n = x.shape[:2]
+        counts = torch.full((batch,), n, device=x.device) if lengths is None else lengths
+        new = torch.arange(n, device=x.device) < counts[:, None]
+        self.real = torch.cat([self.real.to(x.device).expand(batch, -1), new], dim=1)
+        at = self.real.cumsum(dim=1) - self.real.long()  # a token stands where so many stand before it
+        return at[:, at.shape[1] - n :], at, None if self.real.all() else self.real
+
+    def grow(self, layer: int, make: Callable[[], KeysValues]) -> KeysValues:
+        k, v = make()
+        if layer in self._own:
+            before_k, before_v = self._own[layer]
+            k, v = torch.cat([before_k, k], dim=2), torch.cat([before_v, v], dim=2)
+        self._own[layer] = k, v
+        return k, v
+
+    def once(self, layer: int, make: Callable[[], KeysValues]) -> KeysValues:
+        if layer not in self._memory:
+            self._memory[layer] = make()
+        return self._memory[layer]
+
+    def reorder(self, rows: Int[Tensor, " beam"]) -> None:
+        """Let text i go on from what text rows[i] has read, as a beam search does after each step."""
+        for kept in (self._own, self._memory):
+            kept.update({layer: (k[rows], v[rows]) for layer, (k, v) in kept.items()})
+        self.real = self.real[rows]
+
+    def drop(self, n: int) -> None:
+        """Forget the last n slots, as speculative decoding does with tokens that were refused."""
+        kept = max(0, self.slots - n)
+        self._own = {layer: (k[:, :, :kept], v[:, :, :kept]) for layer, (k, v) in self._own.items()}
+        self.real = self.real[:, :kept]

@@ -1,0 +1,139 @@
+"""With a cache a model reads token by token what it would read at once: the same logits, the same rows of weights."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from engine.capture import capture
+from engine.config import Alibi, Learned, Linear, NoPositions, Rope, Shaw, Sinusoidal, T5Buckets
+from engine.model.build import build
+from engine.model.cache import KVCache
+from engine.model.transformer import DecoderOnly, EncoderDecoder
+from tests.engine.recipes import config, stack
+
+EXACT = {"rtol": 0, "atol": 1e-10}
+SCHEMES = {
+    "none": NoPositions(),
+    "sinusoidal": Sinusoidal(),
+    "learned": Learned(),
+    "rope": Rope(),
+    "rope stretched": Rope(scaling=Linear(factor=4)),
+    "shaw": Shaw(reach=3),
+    "t5": T5Buckets(buckets=8, farthest=9),
+    "alibi": Alibi(),
+}
+
+
+def decoder_only(**changes) -> DecoderOnly:
+    model = build(config(decoder=stack(**changes)), seed=1).double().eval()
+    assert isinstance(model, DecoderOnly)
+    return model
+
+
+def encoder_decoder(**changes) -> EncoderDecoder:
+    """Stacks of unequal depth and heads."""
+    both = {"encoder": stack(n_layers=3, n_heads=2, **changes), "decoder": stack(n_layers=2, **changes)}
+    model = build(config(**both), seed=1).double().eval()
+    assert isinstance(model, EncoderDecoder)
+    return model
+
+
+def text(length: int, rows: int = 2) -> torch.Tensor:
+    return torch.randint(0, 20, (rows, length), generator=torch.Generator().manual_seed(length))
+
+
+@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+@pytest.mark.parametrize("n_kv_heads", [1, 4])
+@torch.no_grad()
+def test_token_by_token_is_all_at_once(scheme, n_kv_heads: int) -> None:
+    """A prefix of seven read at once, three more at once, then one by one."""
+    model, ids = decoder_only(positions=scheme, n_kv_heads=n_kv_heads), text(14)
+    with capture() as whole:
+        full = model(ids)
+    cache, pieces = KVCache(), []
+    for start, end in [(0, 7), (7, 10), (10, 11), (11, 12), (12, 13), (13, 14)]:
+        with capture() as trace:
+            pieces.append(model(ids[:, start:end], cache=cache))
+        for layer in (0, 1):
+            rows = trace[f"decoder.layers.{layer}.self_attention.weights"]
+            assert rows.shape == (2, 4, end - start, end)
+            expected = whole[f"decoder.layers.{layer}.self_attention.weights"][:, :, start:end, :end]
+            torch.testing.assert_close(rows, expected, **EXACT)
+    torch.testing.assert_close(torch.cat(pieces, dim=1), full, **EXACT)
+    assert (cache.slots, cache.length.tolist()) == (14, [14, 14])
+
+
+@pytest.mark.parametrize("changes", [{"window": 3}, {"core": "relu"}, {"qk_norm": True}], ids=str)
+@torch.no_grad()
+def test_whatever_the_attention(changes: dict) -> None:
+    model, ids, cache = decoder_only(**changes), text(9), KVCache()
+    pieces = [model(ids[:, i : i + 1], cache=cache) for i in range(9)]
+    torch.testing.assert_close(torch.cat(pieces, dim=1), model(ids), **EXACT)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+@torch.no_grad()
+def test_the_memory_is_projected_once(scheme) -> None:
+    model, source, target = encoder_decoder(positions=scheme), text(6), text(5)
+    lengths = torch.tensor([6, 4])
+    full = model(source, target, lengths)
+    memory, cache = model.encode(source, lengths), KVCache()
+    first = model.decode(target[:, :2], memory, lengths, cache=cache)
+    nothing = torch.full_like(memory, torch.nan)  # what is kept is not read again
+    rest = [model.decode(target[:, i : i + 1], nothing, lengths, cache=cache) for i in (2, 3, 4)]
+    torch.testing.assert_close(torch.cat([first, *rest], dim=1), full, **EXACT)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+@torch.no_grad()
+def test_texts_of_unequal_length_go_on_together(scheme) -> None:
+    """Filled up on the right, then one token more for each, twice: as if each had been alone."""
+    model, ids, cache = decoder_only(positions=scheme), text(7), KVCache()
+    lengths = torch.tensor([7, 4])
+    model(ids, lengths, cache=cache)
+    new = [model(step, cache=cache)[:, 0] for step in text(2).T[..., None]]
+    for row, length in enumerate([7, 4]):
+        alone = torch.cat([ids[row, :length], text(2)[row]])[None]
+        torch.testing.assert_close(
+            torch.stack([step[row] for step in new]), model(alone)[0, length:], **EXACT
+        )
+    assert cache.length.tolist() == [9, 6]
+
+
+@torch.no_grad()
+def test_beams_go_on_from_one_another() -> None:
+    model, ids, cache = decoder_only(positions=Rope()), text(5, rows=3), KVCache()
+    model(ids, cache=cache)
+    cache.reorder(torch.tensor([2, 2, 0]))
+    token = torch.tensor([[1], [2], [3]])
+    expected = model(torch.cat([ids[[2, 2, 0]], token], dim=1))[:, -1]
+    torch.testing.assert_close(model(token, cache=cache)[:, -1], expected, **EXACT)
+
+
+@torch.no_grad()
+def test_refused_tokens_are_forgotten() -> None:
+    model, ids, cache = decoder_only(positions=Learned()), text(8), KVCache()
+    model(ids, cache=cache)
+    cache.drop(3)
+    assert (cache.slots, cache.length.tolist()) == (5, [5, 5])
+    other = text(2)
+    expected = model(torch.cat([ids[:, :5], other], dim=1))[:, 5:]
+    torch.testing.assert_close(model(other, cache=cache), expected, **EXACT)
+
+
+@torch.no_grad()
+def test_bytes_held() -> None:
+    """Keys and values: 2 x 2 layers x 1 text x 2 kv heads x 9 tokens x 4 numbers x 8 bytes."""
+    model, cache = decoder_only(n_kv_heads=2), KVCache()
+    assert cache.nbytes == 0
+    model(text(9, rows=1), cache=cache)
+    assert cache.nbytes == 2 * 2 * 1 * 2 * 9 * 4 * 8
+
+
+@torch.no_grad()
+def test_a_second_text_starts_with_a_cache_of_its_own() -> None:
+    model, ids = decoder_only(positions=Learned()), text(4)
+    first, second = KVCache(), KVCache()
+    model(text(9), cache=first)
+    torch.testing.assert_close(model(ids, cache=second), model(ids), **EXACT)
