@@ -1,12 +1,16 @@
 """A forward that keeps everything, at the size of GPT-2 (12 layers, 12 heads, d_model 768), random weights.
 
-Peers: the same explicit chain with nobody listening, and the GPT-2 of `transformers` in eager mode, giving out its
-attentions and hidden states. The capture keeps every step of every layer, the peer two values of each.
+Peers: the same explicit chain with nobody listening; the GPT-2 of `transformers` in eager mode, giving out its
+attentions and hidden states (two values of each layer, where the capture keeps every step); and TransformerLens'
+run_with_cache, where it is installed: pip install -r tests/benchmarks/requirements.txt.
+
+Below the times, what a forward adds to the peak of the process's memory.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from statistics import median
 from unittest.mock import patch
 
@@ -18,7 +22,7 @@ from engine.capture import capture
 from engine.config import FeedForwardConfig, Learned, StackConfig, TransformerConfig
 from engine.model import attention
 from engine.model.build import build
-from tests.benchmarks.measure import in_turns, milliseconds, ratio, seconds, table
+from tests.benchmarks.measure import in_turns, milliseconds, peak, ratio, seconds, table
 
 VOCAB, LENGTHS, TURNS = 50257, (16, 64, 256), 15
 
@@ -53,34 +57,50 @@ def forwards(ids: Tensor) -> dict[str, Callable[[], object]]:
         with patch.object(attention, "listening", lambda: True):
             return ours(ids)
 
-    return {
-        "capture": captured,
-        "explicit": explicit,
+    ways = {
+        "full capture": captured,
+        "explicit, unheard": explicit,
         "fused": lambda: ours(ids),
-        "peer": lambda: peer(ids, output_attentions=True, output_hidden_states=True, use_cache=False),
+        "transformers": lambda: peer(ids, output_attentions=True, output_hidden_states=True, use_cache=False),
     }
+    if find_spec("transformer_lens"):
+        ways["TransformerLens"] = lens(ids)
+    return ways
+
+
+def lens(ids: Tensor) -> Callable[[], object]:
+    """The same shape in TransformerLens."""
+    from transformer_lens import HookedTransformer, HookedTransformerConfig
+
+    config = HookedTransformerConfig(
+        n_layers=12, d_model=768, n_ctx=1024, n_heads=12, d_head=64, d_mlp=3072, d_vocab=VOCAB,
+        act_fn="gelu_new", normalization_type="LN", device="cpu", seed=0,
+    )  # fmt: skip
+    model = HookedTransformer(config).eval()
+    return lambda: model.run_with_cache(ids)
 
 
 def main() -> None:
     torch.set_num_threads(1)
-    rows = []
+    times, memory = [], []
     with torch.no_grad():
         for length in LENGTHS:
             runs = forwards(torch.randint(0, VOCAB, (1, length), generator=torch.Generator().manual_seed(0)))
             for run in runs.values():
                 run()
             taken = in_turns({name: lambda run=run: seconds(run) for name, run in runs.items()}, TURNS)
-            rows.append((
-                f"{length} tokens",
-                *(milliseconds(median(times)) for times in taken.values()),
-                f"{ratio(taken['capture'], taken['explicit']):.2f}",
-                f"{ratio(taken['capture'], taken['peer']):.2f}",
-                f"{ratio(taken['capture'], taken['fused']):.2f}",
-            ))  # fmt: skip
-    ways = ("full capture", "explicit, unheard", "fused", "transformers")
-    heads = ("", *ways, "/ explicit", "/ transformers", "/ fused")
-    table(f"Forward at GPT-2 size, one thread, medians of {TURNS} turns", heads, rows)
-    print("Budget: / explicit at most 1.15 (1.2 at 256), / transformers at most 1.0")
+            ours = taken["full capture"]
+            ratios = [f"{ratio(ours, peer):.2f}" for name, peer in taken.items() if name != "full capture"]
+            times.append(
+                (f"{length} tokens", *(milliseconds(median(each)) for each in taken.values()), *ratios)
+            )
+            memory.append((f"{length} tokens", *(f"{peak(run):.0f} MB" for run in runs.values())))
+    heads = ("", *runs, *(f"capture / {name}" for name in runs if name != "full capture"))
+    table(f"Forward at GPT-2 size, one thread, medians of {TURNS} turns", heads, times)
+    print(
+        "Budget: / explicit at most 1.15 (1.2 at 256), / transformers at most 1.0, / TransformerLens at most 0.75"
+    )
+    table("What it adds to the peak of memory", ("", *runs), memory)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """SmolLM2 in a process of its own, torch already imported: what opening it takes from the second time on.
 
-Peers: the same weights as plain tensors through safetensors, which maps the file and builds no model; and the first
-load, from the GGUF file, which turns every block of it into floats.
+Peers: the same weights as plain tensors through safetensors, which maps the file and builds no model; the first load,
+from the GGUF file, which turns every block of it into floats; and `transformers`, which does so at every load, where
+accelerate is installed: pip install -r tests/benchmarks/requirements.txt.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 
@@ -29,6 +31,10 @@ start = perf_counter()
 print(perf_counter() - start)
 """
 OURS = f"import engine; engine.load({MODEL!r})"
+THEIRS = """
+from transformers import AutoModelForCausalLM
+AutoModelForCausalLM.from_pretrained({folder!r}, gguf_file={name!r})
+"""
 PLAIN = "from safetensors.torch import load_file; load_file({path!r})"
 
 
@@ -36,9 +42,13 @@ def fresh(work: str, **environment: str) -> float:
     """Seconds that some lines of Python take in a new process, beyond its start and torch's import."""
     command = [sys.executable, "-c", TIMED.format(work=work)]
     done = subprocess.run(
-        command, env=os.environ | environment, stdout=subprocess.PIPE, text=True, check=True
+        command,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    return float(done.stdout)
+    return float(done.stdout.splitlines()[-1])
 
 
 def first_load() -> float:
@@ -63,7 +73,12 @@ def main() -> None:
         "plain tensors": lambda: fresh(plain),
     }
     taken = in_turns(runs, 9)
-    taken["first load"] = [first_load() for _ in range(FIRST_LOADS)]
+    gguf = sources.path_of(MODEL)
+    theirs = THEIRS.format(folder=str(gguf.parent), name=gguf.name)
+    slow: dict[str, Callable[[], float]] = {"first load": first_load}
+    if find_spec("accelerate"):
+        slow["first load, transformers"] = lambda: fresh(theirs)
+    taken |= in_turns(slow, FIRST_LOADS)
     peer = median(taken["plain tensors"])
     rows = [
         (name, f"{median(times):.2f} s", f"{median(times) / peer:.1f}", f"{median(times) / BUDGET:.2f}")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import statistics
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from time import perf_counter
 
 PAIRS = 7  # at least; medians of fewer turns are anecdotes
@@ -27,6 +29,31 @@ def seconds(run: Callable[[], object]) -> float:
     taken = perf_counter() - start
     del made
     return taken
+
+
+def peak(run: Callable[[], object]) -> float:
+    """How many megabytes this process grows by while `run` runs, looked at every half millisecond (Linux)."""
+    before = highest = resident()
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal highest
+        while not done.wait(0.0005):
+            highest = max(highest, resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    made = run()
+    highest = max(highest, resident())
+    done.set()
+    watcher.join()
+    del made
+    return highest - before
+
+
+def resident() -> float:
+    """Megabytes of memory that this process holds."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def ratio(ours: Sequence[float], peer: Sequence[float]) -> float:
