@@ -26,6 +26,7 @@ from torch.compiler import is_compiling
 from engine.config import AtlasError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas
 
 _listener: ContextVar[_Listener | None] = ContextVar("listener", default=None)
@@ -86,14 +87,17 @@ class Trace(Mapping[str, Tensor]):
         """The names of a value's axes, such as ("batch", "head", "query", "key")."""
         return self._dims[name]
 
+    def array(self, name: str, *index: int | slice | list[int]) -> np.ndarray:
+        """A value for numpy, or the part of it at `index`; see `as_numpy`."""
+        return as_numpy(self[name][index])
+
     def frame(self, name: str) -> pandas.DataFrame:
         """A tidy table: one row a number, one column an axis, and the number under "value"."""
         import pandas  # a notebook's need, not the forward's
 
-        values = self[name].detach().cpu()
-        values = values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
+        values = self.array(name)
         index = pandas.MultiIndex.from_product([range(size) for size in values.shape], names=self.dims(name))
-        return pandas.DataFrame({"value": values.reshape(-1).numpy()}, index=index).reset_index()
+        return pandas.DataFrame({"value": values.reshape(-1)}, index=index).reset_index()
 
     @property
     def nbytes(self) -> int:
@@ -114,6 +118,12 @@ class Trace(Mapping[str, Tensor]):
 
 
 Edit = Callable[[Tensor, Trace], Tensor]
+
+
+def as_numpy(value: Tensor) -> np.ndarray:
+    """A tensor of any device as an array on the CPU; half precision as float32, since numpy has no bfloat16."""
+    value = value.detach().cpu()
+    return (value.float() if value.dtype in (torch.float16, torch.bfloat16) else value).numpy()
 
 
 class _Listener:

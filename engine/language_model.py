@@ -14,17 +14,20 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from engine.capture import Edit, Trace, capture, taps
+from engine.capture import Edit, Trace, as_numpy, capture, taps
 from engine.config import AtlasError, TransformerConfig
 from engine.decoding import Step, greedy
 from engine.model.stack import Stack
 from engine.model.transformer import EncoderDecoder, EncoderOnly, Transformer
 from engine.tokenizers import Encoding, Token, Tokenizer
+
+if TYPE_CHECKING:
+    import numpy as np
 
 EMBEDDED = Path(__file__).parent.parent / "assets" / "models"
 WHOLE_UP_TO = 64  # tokens; a longer trace keeps only what grows with the text, not with its square
@@ -128,6 +131,20 @@ class LanguageModel:
         return self.config.max_len
 
     @property
+    def device(self) -> torch.device:
+        """Where the model computes, and what it reads must be."""
+        return next(self.model.parameters()).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of number that the model computes in."""
+        return next(self.model.parameters()).dtype
+
+    def batch(self, ids: list[int]) -> Tensor:
+        """One text as a batch, (1, pos), where the model is."""
+        return torch.tensor(ids, dtype=torch.long, device=self.device)[None]
+
+    @property
     def sites(self) -> dict[str, Site]:
         """The kinds of attention there are: self (encoder), masked (decoder), cross (decoder to encoder)."""
         found = {}
@@ -191,7 +208,7 @@ class LanguageModel:
         if names is None:
             names = "*" if max(map(len, texts)) <= WHOLE_UP_TO else self._narrow_taps
         with torch.set_grad_enabled(grad), capture(names, edits, grad) as heard:
-            self.model(*(batch(encoding.ids) for encoding in texts))
+            self.model(*(self.batch(encoding.ids) for encoding in texts))
         return TextTrace(heard, source, target_text, written, edits or {})
 
     def layer_trace(self, trace: TextTrace, stack: str, layer: int) -> TextTrace:
@@ -240,11 +257,11 @@ class LanguageModel:
         model = self.model
         if isinstance(model, EncoderOnly):
             raise AtlasError("{model} reads in both directions and cannot write", model=self.title)
-        read, ids = model, batch(self.encode(text).ids)
+        read, ids = model, self.batch(self.encode(text).ids)
         if isinstance(model, EncoderDecoder):
             with torch.no_grad():
                 memory = model.encode(ids)
-            read, ids = partial(model.decode, memory=memory), batch(self.encode("", begin=True).ids)
+            read, ids = partial(model.decode, memory=memory), self.batch(self.encode("", begin=True).ids)
         return greedy(
             read, ids, max_new_tokens=max_new_tokens, max_len=self.max_len, eos_id=self.tokenizer.eos_id
         )
@@ -260,6 +277,10 @@ class LanguageModel:
             counts[part_of(name)] += parameter.numel()
         return dict(counts)
 
+    def parameter(self, name: str) -> np.ndarray:
+        """One parameter for numpy, on the CPU."""
+        return as_numpy(self.model.get_parameter(name))
+
     def with_parameters(self, values: Mapping[str, Any]) -> LanguageModel:
         """A copy with some weights replaced. Raises AtlasError for a name, shape or number that cannot be."""
         model = copy.deepcopy(self.model)
@@ -267,7 +288,7 @@ class LanguageModel:
         for name, value in values.items():
             if name not in parameters:
                 raise AtlasError("{model} has no parameter {name}", model=self.title, name=name)
-            new = _numbers(name, value, parameters[name].dtype)
+            new = _numbers(name, value, parameters[name])
             if new.shape != parameters[name].shape or not new.isfinite().all():
                 raise AtlasError(
                     "{name} takes finite numbers of shape {expected}, not of shape {got}",
@@ -293,21 +314,16 @@ class LanguageModel:
         return [name for name, dims in self.taps.items() if not {"query", "key"} <= set(dims)]
 
 
-def _numbers(name: str, value: Any, dtype: torch.dtype) -> Tensor:
+def _numbers(name: str, value: Any, like: Tensor) -> Tensor:
     """A tensor of whatever holds numbers. Raises AtlasError for words, and for rows of unequal length."""
     try:
-        return torch.as_tensor(value, dtype=dtype)
+        return torch.as_tensor(value, dtype=like.dtype, device=like.device)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise AtlasError(
             "{name} takes numbers, in rows of equal length: {reason}",
             name=name,
             reason=str(error).splitlines()[0],
         ) from None
-
-
-def batch(ids: list[int]) -> Tensor:
-    """One text as a batch: (1, pos)."""
-    return torch.tensor(ids, dtype=torch.long)[None]
 
 
 def part_of(parameter: str) -> str:

@@ -37,8 +37,8 @@ class Check:
 @torch.no_grad()
 def verify(lm: LanguageModel, text: str | None = None) -> list[Check]:
     """Every invariant that applies to this model, on a text or on tokens spread over its vocabulary."""
-    ids = torch.tensor(lm.encode(text).ids) if text else spread(lm)
-    rounding = ROUNDING[next(lm.model.parameters()).dtype]
+    ids = lm.batch(lm.encode(text).ids)[0] if text else spread(lm)
+    rounding = ROUNDING[lm.dtype]
     with capture(names=()):
         explicit = read(lm, ids)
     with capture() as trace:
@@ -61,14 +61,14 @@ def verify(lm: LanguageModel, text: str | None = None) -> list[Check]:
 def spread(lm: LanguageModel) -> Int[Tensor, " pos"]:
     """Ids over the whole vocabulary, few enough to leave room for padding."""
     length = max(1, min(LENGTH, lm.max_len // 2))
-    return torch.linspace(0, lm.config.vocab_size - 1, length).long()
+    return torch.linspace(0, lm.config.vocab_size - 1, length, device=lm.device).long()
 
 
 def read(
     lm: LanguageModel, ids: Int[Tensor, " pos"], length: int | None = None, target: Tensor | None = None
 ) -> Float[Tensor, "read out"]:
     """What the model makes of ids, `length` of them real; an encoder-decoder reads them as target too."""
-    lengths = None if length is None else torch.tensor([length])
+    lengths = None if length is None else torch.tensor([length], device=ids.device)
     if isinstance(lm.model, EncoderDecoder):
         return lm.model(ids[None], (ids if target is None else target)[None], lengths)[0]
     return lm.model(ids[None], lengths)[0]

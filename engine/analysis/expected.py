@@ -23,6 +23,6 @@ def expected_after(lm: LanguageModel, trace: TextTrace, position: int) -> Expect
     """
     if "logits" not in trace:
         return None
-    shares = trace["logits"][0, position].double().softmax(dim=-1)
+    shares = trace["logits"][0, position].cpu().double().softmax(dim=-1)
     best = int(shares.argmax())
     return Expected(lm.tokenizer.label(best), float(shares[best]))

@@ -240,11 +240,11 @@ class Taps:
         self.trace, self.place, self.query = trace, place, query
 
     def array(self, name: str) -> np.ndarray:
-        return self.trace[name][0].double().numpy()
+        return self.trace.array(name, 0).astype(np.float64)
 
     def pick(self, tap: str, *index: int | slice | list[int]) -> np.ndarray:
         """One part of a tap of this sub-layer; picked before it is widened, because a whole one can be large."""
-        return self.trace[f"{self.place.path}.{tap}"][(0, *index)].double().numpy()
+        return self.trace.array(f"{self.place.path}.{tap}", 0, *index).astype(np.float64)
 
     def at(self, name: str) -> np.ndarray:
         """(d_model,) a residual-stream tap at the query's position."""
@@ -262,11 +262,11 @@ class Taps:
 
     @property
     def matrix(self) -> np.ndarray:
-        return self.trace[f"{self.place.path}.weights"][0, self.place.head].float().numpy()
+        return self.trace.array(f"{self.place.path}.weights", 0, self.place.head).astype(np.float32)
 
     @property
     def visible(self) -> np.ndarray:
-        return self.trace[f"{self.place.path}.visible"][0].numpy()
+        return self.trace.array(f"{self.place.path}.visible", 0)
 
 
 def normed_after(lm: LanguageModel, place: HeadPlace) -> bool:
@@ -276,7 +276,7 @@ def normed_after(lm: LanguageModel, place: HeadPlace) -> bool:
 def memory(trace: TextTrace, taps: Taps) -> np.ndarray:
     """(key, d_model) what keys and values are projected from: the encoder's last word, or this layer's own input."""
     if taps.place.kind == "cross":
-        return trace["encoder.final_norm"][0].double().numpy()
+        return trace.array("encoder.final_norm", 0).astype(np.float64)
     return taps.array(f"{taps.place.path}_residual.normed")
 
 
@@ -301,8 +301,6 @@ def reason(lm: LanguageModel, place: HeadPlace, visible: bool, query: int, key: 
 
 def head_shares(lm: LanguageModel, place: HeadPlace, z: np.ndarray) -> np.ndarray:
     """(head,) L2 norm of z_h W_O^h, the part of the output that is each head's own."""
-    w_o = (
-        lm.model.get_parameter(f"{place.path}.W_o.weight").detach().double().numpy()
-    )  # (d_model, head * d_k)
+    w_o = lm.parameter(f"{place.path}.W_o.weight").astype(np.float64)  # (d_model, head * d_k)
     per_head = w_o.reshape(w_o.shape[0], *z.shape)  # (d_model, head, d_k)
     return np.linalg.norm(np.einsum("mhk,hk->hm", per_head, z), axis=-1)

@@ -66,7 +66,7 @@ def table(
     """One parameter, or the rows of it that are on screen; rows are outputs, columns what they are made from."""
     import pandas as pd
 
-    values = lm.model.get_parameter(parameter).detach().numpy()
+    values = lm.parameter(parameter)
     key = f"atlas-pocket-{parameter}-{language()}-{edition()}-{'-'.join(map(str, rows))}"
     if key not in st.session_state:  # what the table starts from; its own edits lie over that
         st.session_state[f"{key}-start"] = values[list(rows)]
