@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import AtlasError
-from engine.pretrained import catalogue, derived, room
+from engine.pretrained import catalogue, derived, room, weights
 from engine.pretrained.catalogue import CATALOGUE, Entry
 
 
@@ -93,7 +93,7 @@ def path_of(name: str) -> Path:
 def locate(name_or_path: str | Path) -> Path:
     """A GGUF file, or a folder that holds config.json: where the catalogue keeps it, or the path itself.
 
-    Raises AtlasError for what is neither, and for weights in a form that can run code when it is opened.
+    Raises AtlasError for what is neither.
     """
     try:
         return _located(name_or_path)
@@ -120,25 +120,12 @@ def _located(name_or_path: str | Path) -> Path:
             "{path} is neither a model of the catalogue ({known}) nor a file or folder on this machine.",
             path=str(name_or_path), known=", ".join(CATALOGUE),
         )  # fmt: skip
-    if path.suffix in PICKLED:
-        raise pickled(path)
-    if path.suffix in (".safetensors", ".json"):
+    if path.suffix in (*weights.SUFFIXES, ".json"):
         raise AtlasError(
             "{path} is one file of a model: open the folder that holds it together with config.json.",
             path=str(path),
         )
     return path
-
-
-PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
-
-
-def pickled(path: Path) -> AtlasError:
-    return AtlasError(
-        "{path} holds weights as pickled Python, which can run any code when it is opened and is refused: "
-        "convert them to safetensors.",
-        path=str(path),
-    )
 
 
 def _in_folder(folder: Path) -> Path:
