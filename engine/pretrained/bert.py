@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from engine.config import AtlasError, FeedForwardConfig, Learned, NormConfig, StackConfig, TransformerConfig
 from engine.pretrained.hf_config import activation, require
 
 if TYPE_CHECKING:
     from engine.pretrained.gguf_file import GgufFile
 
-NAME = "bert"
+NAME, GGUF_NAME, TITLE = "bert", "bert", "BERT"
 PREFIXES = ("bert.", "model.", "transformer.")
 
 _THEIRS, _OURS = r"encoder\.layer\.(\d+)\.", r"encoder.layers.\1."
@@ -105,8 +103,3 @@ def hf_from_gguf(file: GgufFile) -> dict[str, Any]:
         "layer_norm_eps": file.get("bert.attention.layer_norm_epsilon", 1e-12),
         "type_vocab_size": shapes.get("token_types.weight", (0,))[0],
     }
-
-
-def from_gguf(name: str, values: np.ndarray, config: TransformerConfig) -> np.ndarray:
-    """BERT's tensors are stored as they are."""
-    return values

@@ -59,16 +59,21 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
 _KEYS: dict[str, tuple[str, ...]] = {
     _OBJECT: ("quantization_config", "rope_scaling", "rope_parameters"),
     _TEXT: (
-        "model_type", "hidden_act", "position_embedding_type",
+        "model_type", "hidden_act", "activation_function", "position_embedding_type",
         "rope_scaling.type", "rope_scaling.rope_type", "rope_parameters.type", "rope_parameters.rope_type",
     ),
-    _SWITCH: ("is_decoder", "mlp_bias", "attention_bias", "tie_word_embeddings"),
+    _SWITCH: (
+        "is_decoder", "mlp_bias", "attention_bias", "tie_word_embeddings", "scale_attn_weights",
+        "scale_attn_by_inverse_layer_idx", "add_cross_attention",
+    ),
     _NUMBER: (
         "rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta", "rms_norm_eps", "layer_norm_eps",
+        "layer_norm_epsilon",
     ),
     _WHOLE: (
         "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
         "head_dim", "intermediate_size", "max_position_embeddings",
+        "n_embd", "n_layer", "n_head", "n_inner", "n_positions",
     ),
     _COUNT: ("type_vocab_size",),
     _TOKEN: ("bos_token_id", "eos_token_id", "pad_token_id"),
@@ -121,6 +126,15 @@ def require(config: dict[str, Any], *keys: str) -> list[int]:
             keys=", ".join(missing),
         )
     return [config[key] for key in keys]
+
+
+def not_built(key: str, value: Any) -> AtlasError:
+    """For a setting that is understood, and asks for something that no part here computes."""
+    return AtlasError(
+        'The model\'s configuration has "{key}": {value}, which is not built here.',
+        key=key,
+        value=_shown(value),
+    )
 
 
 def activation(name: str) -> Activation:

@@ -12,7 +12,7 @@ from engine.pretrained.hf_config import activation, require, rope_base
 if TYPE_CHECKING:
     from engine.pretrained.gguf_file import GgufFile
 
-NAME = "llama"
+NAME, GGUF_NAME, TITLE = "llama", "llama", "LLaMA"
 PREFIXES = ("model.", "transformer.")
 
 _THEIRS, _OURS = r"layers\.(\d+)\.", r"decoder.layers.\1."
@@ -111,17 +111,18 @@ def hf_from_gguf(file: GgufFile) -> dict[str, Any]:
     }
 
 
-def from_gguf(name: str, values: np.ndarray, config: TransformerConfig) -> np.ndarray:
+def from_gguf(name: str, values: np.ndarray, settings: dict[str, Any]) -> np.ndarray:
     """Puts the rows of Q and K back in the order of the two halves that rotary positions pair here.
 
     GGUF stores each head's row i + d_k/2 next to row i, so that a pair is two neighbours: d_k 8 is kept as
     0 4 1 5 2 6 3 7. K has its own number of heads. Values and the output matrix are stored as they are.
     """
-    decoder = config.stacks["decoder"]
     kind = name.rsplit(".", 2)[-2]
     if kind not in ("W_q", "W_k"):
         return values
-    n_heads = decoder.n_heads if kind == "W_q" else decoder.n_kv_heads
+    n_heads = settings["num_attention_heads"]
+    if kind == "W_k":
+        n_heads = settings.get("num_key_value_heads", n_heads)
     # (head * d_k, ...) -> (head, pair, half, ...) -> (head, half, pair, ...) -> (head * d_k, ...)
     pairs = values.reshape(n_heads, values.shape[0] // n_heads // 2, 2, *values.shape[1:])
     return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(values.shape)

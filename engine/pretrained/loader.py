@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -26,15 +28,13 @@ from engine.config import AtlasError, TransformerConfig
 from engine.model import held
 from engine.model.build import build_empty
 from engine.model.transformer import Transformer
-from engine.pretrained import bert, derived, hf_config, llama, renaming, room, sources, vocabulary
+from engine.pretrained import derived, hf_config, renaming, room, sources, vocabulary
 from engine.pretrained.catalogue import CATALOGUE
+from engine.pretrained.families import FAMILIES, GGUF_FAMILIES
 from engine.pretrained.hf_folder import HfFolder
 from engine.tokenizers import PretrainedTokenizer
 
-if TYPE_CHECKING:
-    from engine.pretrained.gguf_file import GgufFile
-
-FAMILIES: dict[str, ModuleType] = {family.NAME: family for family in (llama, bert)}
+Shape = tuple[int, ...]
 BYTES = 4  # of a float32
 
 
@@ -69,11 +69,14 @@ def load(name_or_path: str | Path) -> Loaded:
 
 def _from_folder(path: Path) -> Loaded:
     folder = HfFolder(path)
-    family = _family(folder.model_type, path)
-    config = family.config_from_hf(hf_config.checked(folder.config, path))
-    plan = _plan(config, family.RENAMES, family, folder.shapes, path)
+    family = _family(folder.model_type, FAMILIES, path)
+    settings = hf_config.checked(folder.config, path)
+    config = family.config_from_hf(settings)
+    stored = partial(getattr(family, "hf_shape", _as_it_is), settings=settings)
+    plan = _plan(config, family.RENAMES, family, stored, folder.shapes, path)
     folder.check_types(plan.values())
-    state = {ours: folder.tensor(theirs) for ours, theirs in plan.items()}
+    take = getattr(family, "from_hf", _as_it_is)
+    state = {ours: take(ours, folder.tensor(theirs), settings) for ours, theirs in plan.items()}
     meta = {"family": family.NAME, "stored_as": folder.stored_as, **folder.special_ids}
     return _assemble(config, state, vocabulary.from_folder(path), meta)
 
@@ -89,11 +92,16 @@ def _from_gguf(path: Path) -> Loaded:
     from engine.pretrained.gguf_file import GgufFile
 
     file = GgufFile(path)
-    family = _family(file.architecture, path)
-    config = family.config_from_hf(hf_config.checked(family.hf_from_gguf(file), path))
-    plan = _plan(config, family.GGUF_RENAMES, family, file.shapes, path)
+    family = _family(file.architecture, GGUF_FAMILIES, path)
+    settings = hf_config.checked(family.hf_from_gguf(file), path)
+    config = family.config_from_hf(settings)
+    stored = partial(getattr(family, "gguf_shape", _as_it_is), settings=settings)
+    plan = _plan(config, family.GGUF_RENAMES, family, stored, file.shapes, path)
     tokenizer = vocabulary.from_gguf(file)
-    state = {ours: _dequantised(file, family, config, ours, theirs) for ours, theirs in plan.items()}
+    take = getattr(family, "from_gguf", _as_it_is)
+    state = {
+        ours: torch.from_numpy(take(ours, file.tensor(theirs), settings)) for ours, theirs in plan.items()
+    }
     meta = {"family": family.NAME, "stored_as": file.quantisation, **vocabulary.special_ids(file)}
     _keep(path, config, state, tokenizer, meta)
     return _assemble(config, state, tokenizer, meta)
@@ -106,23 +114,32 @@ def _from_derived(folder: Path) -> Loaded:
     return _assemble(config, state, tokenizer, derived.read_json(folder, "meta.json"))
 
 
-def _family(name: str, path: Path) -> ModuleType:
-    if name not in FAMILIES:
+def _as_it_is(name: str, what: Any, settings: dict[str, Any]) -> Any:
+    """Most families keep each of our tensors as it is, in a tensor of its own."""
+    return what
+
+
+def _family(name: str, families: dict[str, ModuleType], path: Path) -> ModuleType:
+    if name not in families:
         raise AtlasError(
             "{path} is a model of the family {family}, which is not built here yet (built: {known}).",
-            path=str(path), family=name, known=", ".join(FAMILIES),
+            path=str(path), family=name, known=", ".join(families),
         )  # fmt: skip
-    return FAMILIES[name]
+    return families[name]
 
 
 def _plan(
     config: TransformerConfig,
     table: renaming.Table,
     family: ModuleType,
-    shapes: dict[str, tuple[int, ...]],
+    stored: Callable[[str, Shape], Shape],
+    shapes: dict[str, Shape],
     path: Path,
 ) -> dict[str, str]:
-    """{our name: theirs} for every parameter, of the right shape, with memory for all of them."""
+    """{our name: theirs} for every parameter, of the right shape, with memory for all of them.
+
+    stored: the shape in which a file keeps a parameter, of its name and shape.
+    """
     ours = renaming.known(shapes, prefixes=family.PREFIXES, table=table)
     held.refuse_too_few(
         config, {ours.get(key, key): shape for key, shape in shapes.items()}, held.numbers(shapes), str(path)
@@ -132,20 +149,15 @@ def _plan(
         shapes, needed, prefixes=family.PREFIXES, table=table, drop=family.drop(config), what=str(path)
     )
     for ours, theirs in plan.items():
-        if shapes[theirs] != needed[ours]:
+        expected = stored(ours, needed[ours])
+        if shapes[theirs] != expected:
             raise AtlasError(
                 "{path}: {tensor} has the shape {found} where the configuration calls for {expected}.",
-                path=str(path), tensor=theirs, found=_by(shapes[theirs]), expected=_by(needed[ours]),
+                path=str(path), tensor=theirs, found=_by(shapes[theirs]), expected=_by(expected),
             )  # fmt: skip
-    sizes = [BYTES * math.prod(shape) for shape in needed.values()]
-    room.need_memory(sum(sizes) + 2 * max(sizes), str(path))  # the largest is copied twice on its way
+    largest = max(math.prod(shapes[theirs]) for theirs in plan.values())  # is copied twice on its way
+    room.need_memory(BYTES * (held.numbers(needed) + 2 * largest), str(path))
     return plan
-
-
-def _dequantised(
-    file: GgufFile, family: ModuleType, config: TransformerConfig, ours: str, theirs: str
-) -> Tensor:
-    return torch.from_numpy(family.from_gguf(ours, file.tensor(theirs), config))
 
 
 def _keep(
@@ -185,5 +197,5 @@ def _titles(asked: str, path: Path) -> dict[str, str | None]:
     return {"name": asked, "title": title, "licence": None, "source": str(path)}
 
 
-def _by(shape: tuple[int, ...]) -> str:
+def _by(shape: Shape) -> str:
     return " x ".join(str(size) for size in shape)

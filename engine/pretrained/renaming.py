@@ -1,4 +1,7 @@
-"""From a checkpoint's names to ours: prefixes off, an ordered table, a drop list, nothing left over."""
+"""From a checkpoint's names to ours: prefixes off, an ordered table, a drop list, nothing left over.
+
+A rule is a pattern and our name for what it matches, or several names where one tensor of theirs holds several of ours.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from engine.config import AtlasError
 
-Table = Sequence[tuple[str, str]]
+Table = Sequence[tuple[str, str | tuple[str, ...]]]
 
 WRAPPERS = ("module.", "_orig_mod.")  # what nn.DataParallel and torch.compile put in front, in any order
 _SHOWN = 4
@@ -21,9 +24,9 @@ def strip(key: str, prefixes: Sequence[str]) -> str:
 
 
 def known(keys: Iterable[str], *, prefixes: Sequence[str], table: Table) -> dict[str, str]:
-    """{their key: our name} for those keys that a rule of the table matches whole."""
+    """{their key: our name, or the first of several} for those keys that a rule of the table matches whole."""
     found = {key: _rename(strip(key, prefixes), table) for key in keys}
-    return {key: ours for key, ours in found.items() if ours is not None}
+    return {key: ours[0] for key, ours in found.items() if ours}
 
 
 def plan(
@@ -48,25 +51,27 @@ def plan(
         bare = strip(key, prefixes)
         if any(re.fullmatch(pattern, bare) for pattern in drop):
             continue
-        ours = _rename(bare, table)
-        if ours is None or ours not in needed:
+        names = _rename(bare, table)
+        if not names or not needed.issuperset(names):
             unknown.append(key)
-        elif ours in found:
-            raise AtlasError(
-                "{what} holds {first} and {second}, which both mean {ours}.",
-                what=what, first=found[ours], second=key, ours=ours,
-            )  # fmt: skip
-        else:
+            continue
+        for ours in names:
+            if ours in found:
+                raise AtlasError(
+                    "{what} holds {first} and {second}, which both mean {ours}.",
+                    what=what, first=found[ours], second=key, ours=ours,
+                )  # fmt: skip
             found[ours] = key
     _refuse_gaps(what, sorted(needed - set(found)), unknown)
     return found
 
 
-def _rename(key: str, table: Table) -> str | None:
+def _rename(key: str, table: Table) -> list[str]:
     for pattern, replacement in table:
         if match := re.fullmatch(pattern, key):
-            return match.expand(replacement)
-    return None
+            names = (replacement,) if isinstance(replacement, str) else replacement
+            return [match.expand(name) for name in names]
+    return []
 
 
 def _refuse_gaps(what: str, missing: list[str], unknown: list[str]) -> None:

@@ -11,7 +11,7 @@ from html import escape
 import streamlit as st
 
 from engine.config import AtlasError
-from engine.pretrained import catalogue, download, sources
+from engine.pretrained import catalogue, download, families, sources
 from engine.pretrained.room import readable
 from pages.components import library, navigation, panels, resources, shell, state
 from pages.components.language import N_, _, sentence
@@ -58,9 +58,8 @@ def absent() -> None:
 def own() -> None:
     """A field for a model on the visitor's own disk."""
     panels.heading(_("On your disk"))
-    panels.paragraph(
-        _("A GGUF file, or a folder with config.json and safetensors. Families: LLaMA and BERT.")
-    )
+    words = _("A GGUF file, or a folder with config.json and safetensors. Families: {families}.")
+    panels.paragraph(words.format(families=", ".join(families.TITLES)))
     st.text_input(
         _("Path"), key="atlas-path", placeholder=_("Path of a file or folder"), label_visibility="collapsed",
         autocomplete="off", on_change=_open,

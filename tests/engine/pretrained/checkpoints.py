@@ -34,6 +34,15 @@ def bert(seed: int = 0, **changes) -> transformers.BertModel:
     return stirred(transformers.BertModel(transformers.BertConfig(**settings)))
 
 
+def gpt2(seed: int = 0, **changes) -> transformers.GPT2LMHeadModel:
+    settings = {
+        "vocab_size": VOCAB, "n_embd": 24, "n_layer": 3, "n_head": 3, "n_positions": 32, "bos_token_id": 1,
+        "eos_token_id": 2, "attn_implementation": "eager", **changes,
+    }  # fmt: skip
+    torch.manual_seed(seed)
+    return stirred(transformers.GPT2LMHeadModel(transformers.GPT2Config(**settings)))
+
+
 def stirred(model):
     """Every parameter away from the 0 and 1 it starts with, and large enough for the layers to matter."""
     for value in model.parameters():
@@ -93,7 +102,7 @@ class Writer(gguf.GGUFWriter):
         self.add_context_length(config.max_position_embeddings)
         self.add_embedding_length(config.hidden_size)
         self.add_block_count(config.num_hidden_layers)
-        self.add_feed_forward_length(config.intermediate_size)
+        self.add_feed_forward_length(getattr(config, "intermediate_size", 4 * config.hidden_size))
         self.add_head_count(config.num_attention_heads)
 
     def byte_bpe(
@@ -168,4 +177,26 @@ def bert_as_gguf(model: transformers.BertModel, path: Path) -> Path:
                     "layer_output_norm": "output.LayerNorm",
                 }.items():  # fmt: skip
                     file.tensor(f"blk.{i}.{name}.{part}", weights[f"encoder.layer.{i}.{source}.{part}"])
+    return path
+
+
+def gpt2_as_gguf(model: transformers.GPT2LMHeadModel, path: Path) -> Path:
+    """Writes a GPT-2 as converters do, in F32: matrices turned to (out, in), Q, K and V left in one."""
+    config, weights = model.config, dict(model.state_dict())
+    with Writer(path, "gpt2") as file:
+        file.settings(config)
+        file.add_layer_norm_eps(config.layer_norm_epsilon)
+        file.byte_bpe([*byte_pieces()[:VOCAB]], [])
+        file.tensor("token_embd.weight", weights["transformer.wte.weight"])
+        file.tensor("position_embd.weight", weights["transformer.wpe.weight"])
+        if not config.tie_word_embeddings:
+            file.tensor("output.weight", weights["lm_head.weight"])
+        for part in ("weight", "bias"):
+            file.tensor(f"output_norm.{part}", weights[f"transformer.ln_f.{part}"])
+            for i in range(config.num_hidden_layers):
+                for name, source in {
+                    "attn_norm": "ln_1", "attn_qkv": "attn.c_attn", "attn_output": "attn.c_proj",
+                    "ffn_norm": "ln_2", "ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj",
+                }.items():  # fmt: skip
+                    file.tensor(f"blk.{i}.{name}.{part}", weights[f"transformer.h.{i}.{source}.{part}"].t())
     return path

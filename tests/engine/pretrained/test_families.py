@@ -8,33 +8,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from engine.capture import capture
 from engine.config import AtlasError
 from engine.pretrained import bert, hf_config, llama
 from engine.pretrained.loader import load
 from tests.engine.pretrained import checkpoints
-
-IDS = torch.tensor([[3, 17, 5, 5, 29, 11, 0, 38, 2]])
-
-
-def assert_same(theirs, ours, stack: str, bound: float = 1e-5) -> None:
-    """Final output, each layer's incoming residual, and each layer's attention weights."""
-    with torch.inference_mode():
-        expected = theirs(IDS, output_attentions=True, output_hidden_states=True)
-        with capture() as trace:
-            output = ours(IDS)
-    final = expected.logits if "logits" in expected else expected.last_hidden_state
-    torch.testing.assert_close(output, final, rtol=0, atol=bound)
-    for i, (weights, residual) in enumerate(
-        zip(expected.attentions, expected.hidden_states[:-1], strict=True)
-    ):
-        layer = f"{stack}.layers.{i}."
-        torch.testing.assert_close(trace[layer + "self_attention.weights"], weights, rtol=0, atol=bound)
-        torch.testing.assert_close(
-            trace[layer + "self_attention_residual.resid_pre"], residual, rtol=0, atol=bound
-        )
-    torch.testing.assert_close(trace[f"{stack}.final_norm"], expected.hidden_states[-1], rtol=0, atol=bound)
-
+from tests.engine.pretrained.comparison import assert_same
 
 LLAMAS = {
     "grouped": {},
@@ -77,16 +55,13 @@ def test_llama_in_gguf_with_its_rows_in_another_order(kind, tmp_path, home):
 @pytest.mark.parametrize("n_heads", [1, 2])
 def test_the_row_order_of_gguf(n_heads):
     d_k = 8 // n_heads
-    config = llama.config_from_hf({
-        "vocab_size": 5, "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 4, "head_dim": d_k,
-        "num_key_value_heads": n_heads, "intermediate_size": 3, "max_position_embeddings": 9,
-    })  # fmt: skip
+    settings = {"num_attention_heads": 4, "num_key_value_heads": n_heads, "head_dim": d_k}
     stored = {1: [0, 4, 1, 5, 2, 6, 3, 7], 2: [0, 2, 1, 3, 4, 6, 5, 7]}[n_heads]
     rows = torch.tensor(stored, dtype=torch.float32)[:, None].numpy()
     name = "decoder.layers.0.self_attention."
-    assert llama.from_gguf(name + "W_k.weight", rows, config)[:, 0].tolist() == list(range(8))
-    assert llama.from_gguf(name + "W_v.weight", rows, config)[:, 0].tolist() == stored
-    assert llama.from_gguf(name + "W_o.weight", rows, config)[:, 0].tolist() == stored
+    assert llama.from_gguf(name + "W_k.weight", rows, settings)[:, 0].tolist() == list(range(8))
+    assert llama.from_gguf(name + "W_v.weight", rows, settings)[:, 0].tolist() == stored
+    assert llama.from_gguf(name + "W_o.weight", rows, settings)[:, 0].tolist() == stored
     assert checkpoints.neighbours(torch.arange(8), n_heads).tolist() == stored
 
 

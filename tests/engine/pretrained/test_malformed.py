@@ -20,9 +20,9 @@ from tests.engine.training.copying import Copying, small
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
-@pytest.fixture(params=["llama", "bert"])
+@pytest.fixture(params=["llama", "gpt2", "bert"])
 def folder(request, tmp_path):
-    model = {"llama": checkpoints.llama, "bert": checkpoints.bert}[request.param]()
+    model = getattr(checkpoints, request.param)()
     return checkpoints.save(model, tmp_path / "model")
 
 
@@ -33,6 +33,18 @@ def own(tmp_path):
     card = {"name": "copier", "title": "Copier"}
     save_checkpoint(tmp_path / "own", config, build(config, seed=1), task.tokenizer, card)
     return tmp_path / "own"
+
+
+GPT2 = {
+    "num_hidden_layers": "n_layer", "hidden_size": "n_embd", "intermediate_size": "n_inner",
+    "num_attention_heads": "n_head",
+}  # fmt: skip
+
+
+def called(folder, key: str) -> str:
+    """What this model's config.json calls a setting that most call `key`."""
+    names = {"gpt2": GPT2}
+    return names.get(json.loads((folder / "config.json").read_text())["model_type"], {}).get(key, key)
 
 
 def change(path, **changes) -> None:
@@ -149,7 +161,7 @@ def test_a_vocabulary_of_numbers(own):
 
 @pytest.mark.parametrize("layers", [4, 20_000, 2**31 - 1])
 def test_layers_that_the_weights_do_not_have_are_not_made(folder, layers):
-    change(folder / "config.json", num_hidden_layers=layers)
+    change(folder / "config.json", **{called(folder, "num_hidden_layers"): layers})
     assert f"its configuration calls for {layers:,}" in refusal(folder)
     named = {f"x.{key}": value for key, value in load_file(folder / "model.safetensors").items()}
     save_file(named, folder / "model.safetensors")
@@ -159,7 +171,8 @@ def test_layers_that_the_weights_do_not_have_are_not_made(folder, layers):
 @pytest.mark.parametrize("key", ["vocab_size", "hidden_size", "intermediate_size", "num_attention_heads"])
 @pytest.mark.parametrize("size", [2_000_000, 2**31 - 1])
 def test_nor_are_widths(folder, key, size):
-    change(folder / "config.json", **{key: size}, **({"head_dim": 8} if key == "num_attention_heads" else {}))
+    heads = {"head_dim": 8} if key == "num_attention_heads" else {}
+    change(folder / "config.json", **{called(folder, key): size}, **heads)
     refusal(folder)
 
 
