@@ -62,6 +62,7 @@ class HeadWalk:
     rotation: Rotation | None
     products: np.ndarray  # (shown, d_k) q * k, after rotation where there is one
     scores: np.ndarray  # (shown,) sums of products
+    scale: float  # what scores are multiplied by
     score_range: tuple[float, float]  # of the whole row, as the next
     scaled_range: tuple[float, float]
     scaled: np.ndarray  # (shown,)
@@ -173,6 +174,7 @@ def walk_head(
         rotation=rotation,
         products=q * k,
         scores=scores[list(shown)],
+        scale=lm.config.stacks[place.stack].scale,
         score_range=(float(scores.min()), float(scores.max())),
         scaled_range=(float(scaled.min()), float(scaled.max())),
         scaled=scaled[list(shown)],

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.analysis.head_walk import HeadWalk
+from engine.figures.scaling import scaling
 from engine.figures.theme import MINUS_INFINITY, number
 
 Translate = Callable[[str], str]
@@ -78,9 +79,7 @@ def projections(walk: HeadWalk, _: Translate) -> Step:
 
 def position(walk: HeadWalk, _: Translate) -> Step:
     if walk.rotation is None:
-        sentence = _(
-            "Nothing turns here: if this model knows order, its position vectors were added before layer 0."
-        )
+        sentence = unturned(walk, _)
         equation = (("q, k", ""), (" = ", ""), (_("unchanged"), "result"))
         return Step("3", _("position"), _("Position"), sentence, equation, "k", ("q_rotated", "k_rotated"))
     half = len(walk.q) // 2
@@ -100,6 +99,19 @@ def position(walk: HeadWalk, _: Translate) -> Step:
     return Step(
         "3", _("rotate"), _("Rotation by position"), sentence, equation, "rotated", ("q_rotated", "k_rotated")
     )
+
+
+def unturned(walk: HeadWalk, _: Translate) -> str:
+    """Where position enters instead, for a head that turns nothing."""
+    if walk.place.kind == "cross":
+        return _(
+            "Nothing turns here: query and key stand in two texts, between which nothing counts distances."
+        )
+    if walk.bias is not None:
+        return _(
+            "Nothing turns here: this model knows order by a bias that is added to the scores, two beats on."
+        )
+    return _("Nothing turns here: if this model knows order, its position vectors were added before layer 0.")
 
 
 def one_product(walk: HeadWalk, _: Translate) -> Step:
@@ -135,25 +147,17 @@ def score_row(walk: HeadWalk, _: Translate) -> Step:
 
 
 def scale(walk: HeadWalk, _: Translate) -> Step:
-    before, after, d_k = extent(walk.score_range), extent(walk.scaled_range), walk.q.shape[0]
-    sentence = _(
-        "Divided by √d_k, the row shrinks from {low}…{high} to {low2}…{high2}: longer vectors shall not sharpen it."
+    before, after, said = extent(walk.score_range), extent(walk.scaled_range), scaling(walk, _)
+    equation: list[Part] = []
+    for factor in said.factors:
+        equation += [(number(walk.scores[walk.column]), ""), (f"{factor} = ", "")]
+    words = said.sentence.format(
+        low=before["low"], high=before["high"], low2=after["low"], high2=after["high"]
     )
-    equation = (
-        (number(walk.scores[walk.column]), ""), (f" / √{d_k} = ", ""),
-        (number(walk.scores[walk.column]), ""), (f" / {number(d_k**0.5)} = ", ""),
-        (number(walk.scaled[walk.column]), "result"),
-    )  # fmt: skip
-    words = sentence.format(low=before["low"], high=before["high"], low2=after["low"], high2=after["high"])
     return Step(
-        first_of_two("5", walk.bias is not None),
-        _("÷ √d_k"),
-        _("Divide by √d_k"),
-        words,
-        equation,
-        "scaled",
-        ("scaled",),
-    )
+        first_of_two("5", walk.bias is not None), said.sign, said.title, words,
+        (*equation, (number(walk.scaled[walk.column]), "result")), "scaled", ("scaled",),
+    )  # fmt: skip
 
 
 def bias(walk: HeadWalk, _: Translate) -> Step | None:
@@ -168,7 +172,7 @@ def bias(walk: HeadWalk, _: Translate) -> Step | None:
         (number(before + added), "result"),
     )
     sentence = _("A bias that depends only on the two positions is added.")
-    return Step("5", _("÷ √d_k"), _("Position bias"), sentence, equation, "biased", ("biased",))
+    return Step("5", _("+ bias"), _("Position bias"), sentence, equation, "biased", ("biased",))
 
 
 def mask(walk: HeadWalk, _: Translate) -> Step:
@@ -252,10 +256,10 @@ def weighted_sum(walk: HeadWalk, _: Translate) -> Step:
 def all_queries(walk: HeadWalk, _: Translate) -> Step:
     rows, keys = walk.matrix.shape
     sentence = _("Every token asks in the same way, all at once: one row each, and each row adds up to 1.")
-    masked = " + mask" if not walk.visible.all() else ""
+    added = (" + bias" if walk.bias is not None else "") + ("" if walk.visible.all() else " + mask")
     equation = (
         ("A", "weight"),
-        (f" = softmax(Q Kᵀ / √d_k{masked})", ""),
+        (f" = softmax(Q Kᵀ{scaling(walk, _).formula}{added})", ""),
         (f"     {rows} × {keys}", "result"),
     )
     return Step("9", _("all rows"), _("All queries"), sentence, equation, "matrix", ("weights",))

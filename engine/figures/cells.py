@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from engine.figures.drawing import CLEAR, Drawing, Part, Trace, each, square
+from engine.figures.scaling import scaled_text
 from engine.figures.sheet import CELLS, EM
 from engine.figures.theme import MINUS_INFINITY, cell_number, cell_weight, escape, mix, number
 
@@ -148,13 +149,11 @@ def ring(drawing: Drawing, at: int) -> Part:
 def equations(drawing: Drawing, lane: str) -> list[str]:
     """How each cell of a row was made, for hovering."""
     walk = drawing.walk
-    root, top = number(len(walk.q) ** 0.5), number(walk.top, 4)
+    top = number(walk.top, 4)
     bias = walk.biased - walk.scaled
     lines = {
         "scores": lambda c: f"q·k = {number(float(walk.scores[c]), 4)}",
-        "scaled": lambda c: (
-            f"{number(float(walk.scores[c]), 4)} / {root} = {number(float(walk.scaled[c]), 4)}"
-        ),
+        "scaled": lambda c: scaled_text(walk, c),
         "biased": lambda c: (
             f"{number(float(walk.scaled[c]), 4)} + {number(float(bias[c]), 4)} = {number(float(walk.biased[c]), 4)}"
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.figures.drawing import CLEAR, Drawing, Part, Trace, each, still
+from engine.figures.scaling import scaling
 from engine.figures.theme import number
 
 MOST = 64  # numbers of a residual vector that a strip shows
@@ -33,13 +34,14 @@ def words(
 def lane_words(drawing: Drawing) -> dict[str, tuple[str, str]]:
     """Name and remark of each lane."""
     _, width = drawing.translate, len(drawing.walk.x_query)
+    scaled = scaling(drawing.walk, _)
     return {
         "x": (_("vectors x"), _("{shown} of {width} numbers").format(shown=min(MOST, width), width=width)),
         "k": (_("q and keys k"), _("asked, and offered")),
         "rotated": (_("rotated"), _("by their position")),
         "products": (_("q × k"), _("number by number")),
         "scores": (_("q · k"), _("one sum per key")),
-        "scaled": (_("÷ √d_k"), _("the range shrinks")),
+        "scaled": (scaled.sign, scaled.remark),
         "biased": (_("+ bias"), _("by distance")),
         "masked": (_("mask"), _("hidden: minus infinity")),
         "exp": (_("exp"), _("minus the maximum")),
