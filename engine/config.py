@@ -276,6 +276,8 @@ class TransformerConfig(_Settings):
     def _fit_stacks(self) -> TransformerConfig:
         if not self.stacks:
             raise AtlasError("a model needs an encoder, a decoder, or both")
+        if self.encoder and self.decoder and self.decoder.parallel:
+            raise AtlasError("a decoder that reads an encoder has no parallel sub-layers")
         for name, stack in self.stacks.items():
             object.__setattr__(self, name, stack.fitted(self.d_model))
         return self

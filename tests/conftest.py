@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 from jaxtyping import install_import_hook
 
 import tests.typechecker  # noqa: F401  (the hook finds it by name)
 
 install_import_hook("engine", "tests.typechecker.check")
 torch.set_num_threads(1)
+
+# Drawn at random: a few the same each time; with --hypothesis-profile=long many and others each time, for minutes.
+settings.register_profile(
+    "short", max_examples=100, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("long", settings.get_profile("short"), max_examples=5000, derandomize=False)
+settings.load_profile("short")
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,9 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from engine.config import AtlasError
+from engine.model.inputs import check_lengths, check_positions
+
 KeysValues = tuple[Tensor, Tensor]  # each (batch, kv_head, key, d_k)
 Place = tuple[Int[Tensor, "#batch query"], Int[Tensor, "#batch key"], Bool[Tensor, "batch key"] | None]
 
@@ -23,8 +26,15 @@ Place = tuple[Int[Tensor, "#batch query"], Int[Tensor, "#batch key"], Bool[Tenso
 class NoCache:
     """The null object: positions start at 0, keys and values are those of this call."""
 
-    def place(self, x: Tensor, lengths: Int[Tensor, " batch"] | None) -> Place:
-        """Positions of the queries, positions of the keys, and which keys are no filling (None: all are real)."""
+    def place(self, x: Tensor, lengths: Int[Tensor, " batch"] | None, limit: int | None = None) -> Place:
+        """Positions of the queries, positions of the keys, and which keys are no filling (None: all are real).
+
+        limit: how many positions there are. Raises AtlasError for more, and for lengths that x (batch, pos, ..)
+        cannot have; then nothing is kept.
+        """
+        check_positions(x.shape[1], limit)
+        if lengths is not None:
+            check_lengths(lengths, x)
         at = torch.arange(x.shape[1], device=x.device)[None]
         return at, at, None if lengths is None else at < lengths[:, None]
 
@@ -42,7 +52,7 @@ class KVCache(NoCache):
     """
 
     def __init__(self) -> None:
-        self.real: Bool[Tensor, "batch slot"] = torch.ones(1, 0, dtype=torch.bool)
+        self.real: Bool[Tensor, "batch slot"] = torch.ones(1, 0, dtype=torch.bool, device="cpu")
         self._own: dict[int, KeysValues] = {}
         self._memory: dict[int, KeysValues] = {}
 
@@ -62,13 +72,27 @@ class KVCache(NoCache):
         kept = [*self._own.values(), *self._memory.values()]
         return sum(part.numel() * part.element_size() for pair in kept for part in pair)
 
-    def place(self, x: Tensor, lengths: Int[Tensor, " batch"] | None) -> Place:
+    def place(self, x: Tensor, lengths: Int[Tensor, " batch"] | None, limit: int | None = None) -> Place:
         batch, n = x.shape[:2]
+        self.check_batch(batch)
+        if lengths is not None:
+            check_lengths(lengths, x, least=0 if self._own else 1)  # a text that has ended reads no more
         counts = torch.full((batch,), n, device=x.device) if lengths is None else lengths
         new = torch.arange(n, device=x.device) < counts[:, None]
-        self.real = torch.cat([self.real.to(x.device).expand(batch, -1), new], dim=1)
-        at = self.real.cumsum(dim=1) - self.real.long()  # a token stands where so many stand before it
-        return at[:, at.shape[1] - n :], at, None if self.real.all() else self.real
+        real = torch.cat([self.real.to(x.device).expand(batch, -1), new], dim=1)
+        at = real.cumsum(dim=1) - real.long()  # a token stands where so many stand before it
+        if limit is not None:
+            check_positions(int(at.max()) + 1, limit)
+        self.real = real
+        return at[:, at.shape[1] - n :], at, None if real.all() else real
+
+    def check_batch(self, batch: int) -> None:
+        """Raises AtlasError when another number of texts has been read so far."""
+        if self._own and len(self.real) != batch:
+            raise AtlasError(
+                "this cache holds what {held} texts have read and cannot go on with {batch}",
+                held=len(self.real), batch=batch,
+            )  # fmt: skip
 
     def grow(self, layer: int, make: Callable[[], KeysValues]) -> KeysValues:
         k, v = make()

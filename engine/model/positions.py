@@ -18,8 +18,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from engine.config import AtlasError
-
 At = Int[Tensor, "#batch pos"]
 Stretch = Callable[[Float[Tensor, " half"]], Float[Tensor, " half"]]
 
@@ -28,6 +26,7 @@ class Positions(nn.Module):
     """No position at all: the null object of cross-attention, and what the schemes start from."""
 
     adds_values = False  # whether `value` ever answers
+    limit: int | None = None  # how many positions there are, where they are counted
 
     def embed(self, x: Float[Tensor, "batch pos d_model"], at: At) -> Float[Tensor, "batch pos d_model"]:
         return x
@@ -81,13 +80,9 @@ class Learned(Positions):
     def __init__(self, max_len: int, d_model: int) -> None:
         super().__init__()
         self.table = nn.Embedding.from_pretrained(torch.empty(max_len, d_model), freeze=False)
+        self.limit = max_len
 
     def embed(self, x: Float[Tensor, "batch pos d_model"], at: At) -> Float[Tensor, "batch pos d_model"]:
-        limit = self.table.num_embeddings
-        if (last := int(at.max())) >= limit:
-            raise AtlasError(
-                "{n} tokens are too many: this model has learned {limit} positions", n=last + 1, limit=limit
-            )
         return x + self.table(at)
 
 

@@ -14,8 +14,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from engine.capture import Tap
+from engine.config import AtlasError
 from engine.model.attention import Attention, Sight
 from engine.model.cache import NoCache
+from engine.model.inputs import check_memory, check_segments
 from engine.model.masks import Full, Mask, Padding
 from engine.model.norms import Residual
 from engine.model.positions import Positions
@@ -97,7 +99,10 @@ class Segments(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch pos d_model"], segments: Int[Tensor, "#batch pos"] | None = None
     ) -> Float[Tensor, "batch pos d_model"]:
-        return x + (self.table.weight[0] if segments is None else self.table(segments))
+        if segments is None:
+            return x + self.table.weight[0]
+        check_segments(segments, x, self.table.num_embeddings)
+        return x + self.table(segments)
 
 
 class Unsegmented(nn.Module):
@@ -106,6 +111,8 @@ class Unsegmented(nn.Module):
     def forward(
         self, x: Float[Tensor, "batch pos d_model"], segments: Int[Tensor, "#batch pos"] | None = None
     ) -> Float[Tensor, "batch pos d_model"]:
+        if segments is not None:
+            raise AtlasError("this model tells no segments apart, so none can be given to it")
         return x
 
 
@@ -148,8 +155,9 @@ class Stack(nn.Module):
         segments: Int[Tensor, "#batch pos"] | None = None,
         cache: NoCache = NO_CACHE,
     ) -> Float[Tensor, "batch pos d_model"]:
+        x = self.segments(x, segments)
         given = self.given(x, lengths, memory, memory_lengths, cache)
-        x = self.embed(self.segments(x, segments))
+        x = self.embed(x)
         x = self.position(self.positions.embed(x, given[0].at_q))
         x = self.dropout(self.embedding_norm(x))
         for layer in self.layers:
@@ -165,13 +173,18 @@ class Stack(nn.Module):
         cache: NoCache = NO_CACHE,
     ) -> tuple[Sight] | tuple[Sight, Tensor, Sight]:
         """What every layer is given beside x: sight of the own text, and of the memory where there is one."""
-        at_q, at_k, real = cache.place(x, lengths)
-        here = Sight(self.positions, at_q, at_k, padded(self.mask, real)(at_q, at_k), cache.grow)
         if memory is None:
-            return (here,)
+            return (self.here(x, lengths, cache),)
+        check_memory(memory, x)
         _, memory_at, memory_real = NO_CACHE.place(memory, memory_lengths)
-        there = padded(Full(), memory_real)(at_q, memory_at)
-        return here, memory, Sight(NOWHERE, at_q, memory_at, there, cache.once)
+        here = self.here(x, lengths, cache)
+        there = padded(Full(), memory_real)(here.at_q, memory_at)
+        return here, memory, Sight(NOWHERE, here.at_q, memory_at, there, cache.once)
+
+    def here(self, x: Tensor, lengths: Int[Tensor, " batch"] | None, cache: NoCache) -> Sight:
+        """Sight of the own text, and what the cache remembers of it from now on."""
+        at_q, at_k, real = cache.place(x, lengths, self.positions.limit)
+        return Sight(self.positions, at_q, at_k, padded(self.mask, real)(at_q, at_k), cache.grow)
 
 
 def padded(mask: Mask, real: Bool[Tensor, "batch key"] | None) -> Mask:

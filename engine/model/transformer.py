@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from engine.capture import Tap
 from engine.model.cache import NoCache
+from engine.model.inputs import check_ids
 from engine.model.stack import NO_CACHE, Stack
 
 
@@ -26,6 +27,7 @@ class Embedding(nn.Module):
         self.scale = math.sqrt(d_model) if scaled else 1.0
 
     def forward(self, ids: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos d_model"]:
+        check_ids(ids, self.table.num_embeddings)
         return self.table(ids) if self.scale == 1 else self.table(ids) * self.scale
 
 
@@ -100,7 +102,10 @@ class EncoderDecoder(nn.Module):
         target_ids: Int[Tensor, "batch target"],
         source_lengths: Int[Tensor, " batch"] | None = None,
     ) -> Float[Tensor, "batch target vocab"]:
-        return self.decode(target_ids, self.encode(source_ids, source_lengths), source_lengths)
+        target = self.embedding(
+            target_ids
+        )  # first, so that the encoder does not work for one that is refused
+        return self._decoded(target, self.encode(source_ids, source_lengths), source_lengths, NO_CACHE)
 
     def encode(
         self, source_ids: Int[Tensor, "batch source"], source_lengths: Int[Tensor, " batch"] | None = None
@@ -115,10 +120,17 @@ class EncoderDecoder(nn.Module):
         *,
         cache: NoCache = NO_CACHE,
     ) -> Float[Tensor, "batch target vocab"]:
+        return self._decoded(self.embedding(target_ids), memory, source_lengths, cache)
+
+    def _decoded(
+        self,
+        target: Float[Tensor, "batch target d_model"],
+        memory: Float[Tensor, "batch source d_model"],
+        source_lengths: Int[Tensor, " batch"] | None,
+        cache: NoCache,
+    ) -> Float[Tensor, "batch target vocab"]:
         # the filling of a target needs no mask: it stands to the right, where a causal decoder does not look
-        x = self.decoder(
-            self.embedding(target_ids), memory=memory, memory_lengths=source_lengths, cache=cache
-        )
+        x = self.decoder(target, memory=memory, memory_lengths=source_lengths, cache=cache)
         return self.logits(self.head(x, self.embedding))
 
 

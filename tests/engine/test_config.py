@@ -66,6 +66,10 @@ def test_d_k_may_differ_from_d_model_by_heads() -> None:
             "rope turns pairs of numbers, so d_k must be even, not 5",
         ),
         ({}, "a model needs an encoder, a decoder, or both"),
+        (
+            {"encoder": stack(), "decoder": stack(parallel=True)},
+            "a decoder that reads an encoder has no parallel sub-layers",
+        ),
     ],
 )
 def test_the_impossible_is_refused_with_its_numbers(changes: dict, sentence: str) -> None:

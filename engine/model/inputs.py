@@ -1,0 +1,96 @@
+"""What cannot be read is refused before a layer computes: one function for each thing that is given.
+
+Only shapes and extremes are looked at, a few microseconds each; on a GPU the extremes are waited for.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from engine.config import AtlasError
+
+WHOLE = (torch.int64, torch.int32)  # what torch looks up rows by
+
+
+def check_ids(ids: Tensor, limit: int) -> None:
+    """Token ids (batch, pos), each from 0 up to the limit. Raises AtlasError."""
+    _check_whole(ids, "ids")
+    if ids.ndim != 2 or not ids.numel():
+        raise AtlasError(
+            "token ids must be of shape (batch, pos) with at least one position, not {shape}",
+            shape=tuple(ids.shape),
+        )
+    if place := _outside(ids, limit):
+        raise AtlasError(
+            "token {id} at position {position} of text {text} is not among the {limit} tokens that this model knows",
+            id=int(ids[place]), position=place[1], text=place[0], limit=limit,
+        )  # fmt: skip
+
+
+def check_segments(segments: Tensor, x: Tensor, limit: int) -> None:
+    """Segment ids (batch or 1, pos) beside x (batch, pos, d_model). Raises AtlasError."""
+    _check_whole(segments, "segments")
+    batch, pos = x.shape[:2]
+    if segments.shape not in ((batch, pos), (1, pos)):
+        raise AtlasError(
+            "segment ids must be of shape ({batch}, {pos}) as the tokens are, not {shape}",
+            batch=batch, pos=pos, shape=tuple(segments.shape),
+        )  # fmt: skip
+    if place := _outside(segments, limit):
+        raise AtlasError(
+            "segment {id} at position {position} of text {text} is none of the {limit} that this model has learned",
+            id=int(segments[place]), position=place[1], text=place[0], limit=limit,
+        )  # fmt: skip
+
+
+def check_lengths(lengths: Tensor, x: Tensor, least: int = 1) -> None:
+    """One length for each text of x (batch, pos, ..), from `least` up to pos. Raises AtlasError."""
+    _check_whole(lengths, "lengths")
+    batch, pos = x.shape[:2]
+    if lengths.shape != (batch,):
+        raise AtlasError(
+            "there must be one length for each of the {batch} texts, not lengths of shape {shape}",
+            batch=batch, shape=tuple(lengths.shape),
+        )  # fmt: skip
+    for text, length in enumerate(lengths.tolist()):
+        if not least <= length <= pos:
+            raise AtlasError(
+                "the length {length} of text {text} must be from {least} to {limit}, the number of its positions",
+                length=length, text=text, least=least, limit=pos,
+            )  # fmt: skip
+
+
+def check_memory(memory: Tensor, x: Tensor) -> None:
+    """What x (batch, pos, d_model) reads by cross-attention: (batch, memory, d_model). Raises AtlasError."""
+    batch, _, d_model = x.shape
+    if memory.ndim != 3 or memory.shape[::2] != (batch, d_model) or not memory.shape[1]:
+        raise AtlasError(
+            "the memory of {batch} texts must be of shape ({batch}, source, {d_model}), not {shape}",
+            batch=batch, d_model=d_model, shape=tuple(memory.shape),
+        )  # fmt: skip
+
+
+def check_positions(n: int, limit: int | None) -> None:
+    """So many positions, of the limit that were learned; None: there is no limit. Raises AtlasError."""
+    if limit is not None and n > limit:
+        raise AtlasError(
+            "{n} tokens are too many: this model has learned {limit} positions", n=n, limit=limit
+        )
+
+
+def _check_whole(values: Tensor, what: str) -> None:
+    if values.dtype not in WHOLE:
+        raise AtlasError(
+            "{what} must be whole numbers of type int64 or int32, not {dtype}",
+            what=what, dtype=str(values.dtype).removeprefix("torch."),
+        )  # fmt: skip
+
+
+def _outside(ids: Tensor, limit: int) -> tuple[int, int] | None:
+    """(text, position) of the first id below 0 or not below the limit."""
+    least, most = ids.aminmax()
+    if least.item() >= 0 and most.item() < limit:
+        return None
+    text, position = ((ids < 0) | (ids >= limit)).nonzero()[0].tolist()
+    return text, position
