@@ -2,6 +2,7 @@
 
 CharacterTokenizer, WordTokenizer    this project's own small vocabularies, JSON both ways
 PretrainedTokenizer                  wraps the `tokenizers` library for real checkpoints
+SentencePieceTokenizer               in sentencepieces.py: for translators, which cut each language by rules of its own
 
 A token has a `piece`, its name in the vocabulary ("Ġanimal", "##ing"), and a `label`, what a screen shows:
 the text it stands for, as typed. Pieces of one character show their bytes.
@@ -100,12 +101,16 @@ class Encoding:
 
 
 class Tokenizer(ABC):
-    """What a model needs of its tokenizer. Ids that a vocabulary does not have are None."""
+    """What a model needs of its tokenizer. Ids that a vocabulary does not have are None.
+
+    bos_id: of the token that a decoder's input begins with; suppressed_ids: of those that its model never writes.
+    """
 
     pad_id: int | None = None
     bos_id: int | None = None
     eos_id: int | None = None
     unknown_id: int | None = None
+    suppressed_ids: tuple[int, ...] = ()
 
     @abstractmethod
     def __len__(self) -> int:
@@ -124,12 +129,50 @@ class Tokenizer(ABC):
         """What a screen shows for an id that stands in no text, such as a prediction."""
 
     @abstractmethod
+    def piece(self, id: int) -> str:
+        """An id's name in the vocabulary. Raises AtlasError for one that it does not have."""
+
+    @abstractmethod
+    def is_special(self, id: int) -> bool:
+        """Whether an id stands for no text, as the end of one does."""
+
+    @abstractmethod
     def to_json(self) -> str:
         """Everything `from_json` needs."""
 
     def problems(self, text: str | Encoding) -> list[Problem]:
         """What the model cannot read in a text."""
         return (self.encode(text) if isinstance(text, str) else text).problems
+
+    def written(self, ids: Sequence[int]) -> Encoding:
+        """What a model wrote, as its decoder reads it: these very ids, after BOS where there is one.
+
+        Cutting their text again may give others: what was written in two pieces is often one, and specials are no text.
+        """
+        text = self.decode(ids)
+        again = self.encode(text, begin=True)
+        begins = [] if self.bos_id is None else [self.bos_id]
+        if again.ids == [*begins, *ids]:
+            return again
+        return Encoding(text, tuple(self._spread([*begins, *ids], text)))
+
+    def _spread(self, ids: Sequence[int], text: str) -> Iterator[Token]:
+        """Each id as a token that stands where the text grows by it."""
+        reached = 0
+        for count, id in enumerate(ids, start=1):
+            end = min(max(reached, len(self.decode(ids[:count]))), len(text))
+            yield Token(id, *self._names(id), reached, end, self.is_special(id))
+            reached = end
+
+    def _names(self, id: int) -> tuple[str, str]:
+        """Piece and label; a model may have more ids than its vocabulary, to round their number up."""
+        try:
+            return self.piece(id), self.label(id)
+        except AtlasError:
+            return f"[{id}]", f"[{id}]"
+
+    def no_such_id(self, id: int) -> AtlasError:
+        return AtlasError("id {id} is not among the {limit} of this vocabulary", id=id, limit=len(self))
 
 
 def from_json(text: str) -> Tokenizer:
@@ -140,6 +183,10 @@ def from_json(text: str) -> Tokenizer:
             return CharacterTokenizer(_pieces(values))
         case "word":
             return WordTokenizer(_pieces(values))
+        case "sentencepiece":
+            from engine.sentencepieces import SentencePieceTokenizer  # a library that few models need
+
+            return SentencePieceTokenizer.from_values(values)
         case _:
             return PretrainedTokenizer(tokenizers.Tokenizer.from_str(text))
 
@@ -188,7 +235,15 @@ class _ListedTokenizer(Tokenizer):
         return self.joint.join(self._pieces[id] for id in ids if id >= len(SPECIALS))
 
     def label(self, id: int) -> str:
-        return self._pieces[id] if id < len(SPECIALS) else shown(self._pieces[id])
+        return self.piece(id) if self.is_special(id) else shown(self.piece(id))
+
+    def piece(self, id: int) -> str:
+        if not 0 <= id < len(self):
+            raise self.no_such_id(id)
+        return self._pieces[id]
+
+    def is_special(self, id: int) -> bool:
+        return id < len(SPECIALS)
 
     def to_json(self) -> str:
         return json.dumps({"kind": self.kind, "vocabulary": self.vocabulary}, ensure_ascii=False, indent=1)
@@ -255,11 +310,8 @@ class PretrainedTokenizer(Tokenizer):
 
     def encode(self, text: str, begin: bool = False) -> Encoding:
         """Raises AtlasError for text that is no Unicode, such as half of a surrogate pair."""
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            raise AtlasError("the text has no character at position {start}", start=error.start) from None
-        encoded = self._library.encode(text)
+        refuse_half_characters(text)
+        encoded = self._library.encode(text, add_special_tokens=not begin)
         ids, spans = list(encoded.ids), list(encoded.offsets)
         if begin and self.bos_id is not None and ids[:1] != [self.bos_id]:
             ids, spans = [self.bos_id, *ids], [(0, 0), *spans]
@@ -269,8 +321,8 @@ class PretrainedTokenizer(Tokenizer):
         return self._library.decode(list(ids), skip_special_tokens=True)
 
     def label(self, id: int) -> str:
-        piece = self._piece(id)
-        if self._is_special(id):
+        piece = self.piece(id)
+        if self.is_special(id):
             return piece
         return shown(self._readable(piece)) or piece
 
@@ -280,22 +332,22 @@ class PretrainedTokenizer(Tokenizer):
     def _tokens(self, text: str, ids: list[int], spans: list[tuple[int, int]]) -> Iterator[Token]:
         reached = 0  # a special that nobody typed stands where the text has got to
         for index, (id, (start, end)) in enumerate(zip(ids, spans, strict=True)):
-            special = self._is_special(id)
+            special = self.is_special(id)
             fragment = not special and any(_overlap(spans[index], near) for near in _neighbours(spans, index))
             if start == end:
                 start = end = reached
             reached = end
             typed = shown(text[start:end])
             label = self.label(id) if special or fragment or not typed else typed
-            yield Token(id, self._piece(id), label, start, end, special, fragment, id == self.unknown_id)
+            yield Token(id, self.piece(id), label, start, end, special, fragment, id == self.unknown_id)
 
-    def _piece(self, id: int) -> str:
+    def piece(self, id: int) -> str:
         piece = self._library.id_to_token(id)
         if piece is None:
-            raise AtlasError("id {id} is not among the {limit} of this vocabulary", id=id, limit=len(self))
+            raise self.no_such_id(id)
         return piece
 
-    def _is_special(self, id: int) -> bool:
+    def is_special(self, id: int) -> bool:
         return id in self._added and self._added[id].special and id != self.unknown_id
 
     def _readable(self, piece: str) -> str:
@@ -305,6 +357,14 @@ class PretrainedTokenizer(Tokenizer):
         if match := re.fullmatch("<0x([0-9A-F]{2})>", piece):  # the byte fallback of SentencePiece
             return bytes.fromhex(match[1]).decode("utf-8", errors="bytes-in-brackets")
         return piece.removeprefix("##").replace("▁", " ")
+
+
+def refuse_half_characters(text: str) -> None:
+    """Raises AtlasError for half of a surrogate pair, which no encoding can write."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise AtlasError("the text has no character at position {start}", start=error.start) from None
 
 
 def _neighbours(spans: list[tuple[int, int]], index: int) -> list[tuple[int, int]]:
