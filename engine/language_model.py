@@ -33,22 +33,36 @@ EMBEDDED = Path(__file__).parent.parent / "assets" / "models"
 WHOLE_UP_TO = 64  # tokens; a longer trace keeps only what grows with the text, not with its square
 
 
-def load(name_or_path: str | Path) -> LanguageModel:
+def load(name_or_path: str | Path, *, device: str = "cpu", dtype: str = "float32") -> LanguageModel:
     """A model by its name in the catalogue, by the name of an embedded one, from a folder or a GGUF file.
 
+    device: cpu, cuda or mps; dtype: float32, float16 or bfloat16, which the model computes in.
     Raises AtlasError, one sentence, for whatever is missing, truncated, foreign or too large.
     """
     if not isinstance(name_or_path, str | Path):
         raise AtlasError("load takes a name or a path, not {kind}", kind=type(name_or_path).__name__)
     folder = EMBEDDED / str(name_or_path) if str(name_or_path) in embedded() else Path(name_or_path)
     if os.path.isfile(folder / "card.json"):  # pathlib's own raises for a path that is too long
-        from engine.training.runs import load_checkpoint as read  # only now: neither is needed by the other
+        read = _read_run  # only it imports what it needs, and so does the other
     else:
         from engine.pretrained.loader import load as read
 
         folder = name_or_path
-    config, model, tokenizer, card = read(folder)
+    config, model, tokenizer, card = read(folder, device=device, dtype=dtype)
     return LanguageModel(card["name"], card["title"], config, tokenizer, model, card)
+
+
+def _read_run(
+    folder: str | Path, *, device: str, dtype: str
+) -> tuple[TransformerConfig, Transformer, Tokenizer, Mapping[str, Any]]:
+    from engine.pretrained import devices
+    from engine.training.runs import load_checkpoint
+
+    target, weights = devices.target(device, dtype), Path(folder) / "model.safetensors"
+    if weights.is_file():
+        target.need(weights.stat().st_size // devices.WIDEST, 0, str(folder))
+    config, model, tokenizer, card = load_checkpoint(folder)
+    return config, model.to(target.device, target.dtype), tokenizer, card
 
 
 def embedded() -> list[str]:

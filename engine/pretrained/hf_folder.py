@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from engine.config import AtlasError
 from engine.pretrained import hf_config, weights
 from engine.pretrained.weights import Weights
 
@@ -40,24 +41,35 @@ class HfFolder:
     def stored_as(self) -> str:
         return self._weights.stored_as
 
-    @property
-    def special_ids(self) -> dict[str, Any]:
-        """The ids of the tokens that begin a text, end it and fill it up, each None where config.json names
-        none; -1 names none, and of several the first is the usual one.
+    def special_ids(self, begins_with: Sequence[str] = ("bos_token_id",)) -> dict[str, int | None]:
+        """The ids of the tokens that begin a text, end it and fill it up, each None where config.json names none.
+
+        begins_with: the settings that name the first, in their order.
         """
-        ids = {}
-        for short in ("bos", "eos", "pad"):
-            value = self.config.get(f"{short}_token_id")
-            first = next(iter(value), None) if isinstance(value, list) else value
-            ids[f"{short}_id"] = None if first is None or first < 0 else first
-        return ids
+        named = {"bos_id": begins_with, "eos_id": ("eos_token_id",), "pad_id": ("pad_token_id",)}
+        return {short: next(iter(self.ids(keys)), None) for short, keys in named.items()}
+
+    def ids(self, keys: Sequence[str]) -> tuple[int, ...]:
+        """The tokens that these settings name; -1 names none, and of several the first is the usual one."""
+        values = [self.config.get(key) for key in keys]
+        firsts = [next(iter(value), None) if isinstance(value, list) else value for value in values]
+        return tuple(id for id in firsts if id is not None and id >= 0)
 
     def check_types(self, names: Iterable[str]) -> None:
         """Raises AtlasError when a tensor holds anything but floating-point numbers of 16 bits or more."""
         self._weights.check_types(names)
 
+    def check_copies(self, copies: Mapping[str, str]) -> None:
+        """Raises AtlasError when a tensor is not the copy of another that it should be."""
+        for copy, original in copies.items():
+            one, other = self.tensor(copy), self.tensor(original)
+            if one.shape != other.shape or not torch.equal(one.to(other.dtype), other):
+                raise AtlasError(
+                    "{path} holds {first} and {second} with different numbers, and only a model in which they "
+                    "are one matrix is built here.",
+                    path=str(self.path), first=original, second=copy,
+                )  # fmt: skip
+
     def tensor(self, name: str) -> Tensor:
-        """One tensor as float32, in memory of its own: the file is mapped, and whoever owns it may write it
-        anew.
-        """
-        return self._weights.tensor(name).to(torch.float32, copy=True)
+        """One tensor as it is stored; it may be mapped, so whoever keeps it makes a copy."""
+        return self._weights[name]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,21 +22,22 @@ from typing import Any, NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer as Library
 from torch import Tensor
 
 from engine.config import AtlasError, TransformerConfig
 from engine.model import held
 from engine.model.build import build_empty
 from engine.model.transformer import Transformer
-from engine.pretrained import derived, hf_config, renaming, room, sources, vocabulary
+from engine.pretrained import derived, devices, hf_config, pieces, renaming, sources, vocabulary
 from engine.pretrained.catalogue import CATALOGUE
+from engine.pretrained.devices import Target
 from engine.pretrained.families import FAMILIES, GGUF_FAMILIES
 from engine.pretrained.hf_folder import HfFolder
-from engine.tokenizers import PretrainedTokenizer
+from engine.pretrained.weights import Weights
+from engine.tokenizers import PretrainedTokenizer, Tokenizer
 
 Shape = tuple[int, ...]
-BYTES = 4  # of a float32
 
 
 class Loaded(NamedTuple):
@@ -43,19 +45,20 @@ class Loaded(NamedTuple):
 
     config: TransformerConfig
     model: Transformer
-    tokenizer: PretrainedTokenizer
+    tokenizer: Tokenizer
     meta: dict[str, Any]
 
 
-def load(name_or_path: str | Path) -> Loaded:
-    """Opens a catalogue model, a GGUF file or a folder in the Hugging Face layout, in float32, ready to run.
+def load(name_or_path: str | Path, *, device: str = "cpu", dtype: str = "float32") -> Loaded:
+    """Opens a catalogue model, a GGUF file or a folder in the Hugging Face layout, ready to run.
 
-    Raises AtlasError, one sentence, for whatever is missing, damaged, too large or of a family that is not
-    built.
+    device, dtype: where the weights go and what numbers they become; see `devices`. Raises AtlasError, one
+    sentence, for whatever is missing, damaged, too large or of a family that is not built.
     """
+    target = devices.target(device, dtype)
     try:
         path = sources.locate(name_or_path)
-        loaded = _from_folder(path) if path.is_dir() else _from_gguf(path)
+        loaded = _from_folder(path, target) if path.is_dir() else _from_gguf(path, target)
     except OSError as error:
         raise sources.unreadable(name_or_path, error) from error
     except MemoryError as error:
@@ -67,25 +70,34 @@ def load(name_or_path: str | Path) -> Loaded:
     return loaded
 
 
-def _from_folder(path: Path) -> Loaded:
+def _from_folder(path: Path, target: Target) -> Loaded:
     folder = HfFolder(path)
     family = _family(folder.model_type, FAMILIES, path)
+    copies = renaming.copies(folder.shapes, prefixes=family.PREFIXES, groups=getattr(family, "COPIES", ()))
+    shapes = {name: shape for name, shape in folder.shapes.items() if name not in copies}
     settings = hf_config.checked(folder.config, path)
+    if complete := getattr(family, "completed", None):
+        settings = complete(settings, {renaming.strip(name, family.PREFIXES) for name in shapes})
     config = family.config_from_hf(settings)
     stored = partial(getattr(family, "hf_shape", _as_it_is), settings=settings)
-    plan = _plan(config, family.RENAMES, family, stored, folder.shapes, path)
-    folder.check_types(plan.values())
+    plan = _plan(config, family.RENAMES, family, stored, shapes, path, target)
+    folder.check_types([*plan.values(), *copies])
+    folder.check_copies(copies)
     take = getattr(family, "from_hf", _as_it_is)
-    state = {ours: take(ours, folder.tensor(theirs), settings) for ours, theirs in plan.items()}
-    meta = {"family": family.NAME, "stored_as": folder.stored_as, **folder.special_ids}
-    return _assemble(config, state, vocabulary.from_folder(path), meta)
+    state = {ours: target.copy(take(ours, folder.tensor(theirs), settings)) for ours, theirs in plan.items()}
+    marks = folder.special_ids(getattr(family, "BEGINS_WITH", ("bos_token_id",)))
+    meta = {"family": family.NAME, "stored_as": folder.stored_as, **marks}
+    read = pieces.reader(path)
+    tokenizer = read(path, marks) if read else PretrainedTokenizer(vocabulary.from_folder(path), **marks)
+    tokenizer.suppressed_ids = folder.ids(getattr(family, "NEVER_WRITTEN", ()))
+    return _assemble(config, state, tokenizer, meta)
 
 
-def _from_gguf(path: Path) -> Loaded:
+def _from_gguf(path: Path, target: Target) -> Loaded:
     if copy := derived.find(path):
-        room.need_memory((copy / "model.safetensors").stat().st_size, str(path))
+        target.need(os.path.getsize(copy / "model.safetensors") // devices.WIDEST, 0, str(path))
         try:
-            return _from_derived(copy)
+            return _from_derived(copy, target)
         except Exception:  # damaged in whatever way, or of an older version of this program: made again
             derived.remove(path)
     # only now: the gguf library takes a quarter of a second to import, and a second load does not need it
@@ -96,22 +108,31 @@ def _from_gguf(path: Path) -> Loaded:
     settings = hf_config.checked(family.hf_from_gguf(file), path)
     config = family.config_from_hf(settings)
     stored = partial(getattr(family, "gguf_shape", _as_it_is), settings=settings)
-    plan = _plan(config, family.GGUF_RENAMES, family, stored, file.shapes, path)
+    plan = _plan(config, family.GGUF_RENAMES, family, stored, file.shapes, path, target)
     tokenizer = vocabulary.from_gguf(file)
     take = getattr(family, "from_gguf", _as_it_is)
     state = {
-        ours: torch.from_numpy(take(ours, file.tensor(theirs), settings)) for ours, theirs in plan.items()
+        ours: target.move(torch.from_numpy(take(ours, file.tensor(theirs), settings)))
+        for ours, theirs in plan.items()
     }
     meta = {"family": family.NAME, "stored_as": file.quantisation, **vocabulary.special_ids(file)}
-    _keep(path, config, state, tokenizer, meta)
+    if target.usual:
+        _keep(path, config, state, tokenizer, meta)
+    return _assemble(config, state, _marked(tokenizer, meta), meta)
+
+
+def _from_derived(folder: Path, target: Target) -> Loaded:
+    config = TransformerConfig.from_json((folder / "config.json").read_text(encoding="utf-8"))
+    path = folder / "model.safetensors"
+    stored = load_file(path) if target.usual else Weights([path])  # as a whole it is mapped at once
+    state = {name: target.move(stored[name]) for name in stored}
+    meta = derived.read_json(folder, "meta.json")
+    tokenizer = _marked(Library.from_file(str(folder / "tokenizer.json")), meta)
     return _assemble(config, state, tokenizer, meta)
 
 
-def _from_derived(folder: Path) -> Loaded:
-    config = TransformerConfig.from_json((folder / "config.json").read_text(encoding="utf-8"))
-    state = load_file(folder / "model.safetensors")
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    return _assemble(config, state, tokenizer, derived.read_json(folder, "meta.json"))
+def _marked(tokenizer: Library, meta: dict[str, Any]) -> PretrainedTokenizer:
+    return PretrainedTokenizer(tokenizer, **{key: meta[key] for key in ("bos_id", "eos_id", "pad_id")})
 
 
 def _as_it_is(name: str, what: Any, settings: dict[str, Any]) -> Any:
@@ -135,6 +156,7 @@ def _plan(
     stored: Callable[[str, Shape], Shape],
     shapes: dict[str, Shape],
     path: Path,
+    target: Target,
 ) -> dict[str, str]:
     """{our name: theirs} for every parameter, of the right shape, with memory for all of them.
 
@@ -155,8 +177,8 @@ def _plan(
                 "{path}: {tensor} has the shape {found} where the configuration calls for {expected}.",
                 path=str(path), tensor=theirs, found=_by(shapes[theirs]), expected=_by(expected),
             )  # fmt: skip
-    largest = max(math.prod(shapes[theirs]) for theirs in plan.values())  # is copied twice on its way
-    room.need_memory(BYTES * (held.numbers(needed) + 2 * largest), str(path))
+    largest = max(math.prod(shapes[theirs]) for theirs in plan.values())
+    target.need(held.numbers(needed), largest, str(path))
     return plan
 
 
@@ -164,7 +186,7 @@ def _keep(
     path: Path,
     config: TransformerConfig,
     state: dict[str, Tensor],
-    tokenizer: Tokenizer,
+    tokenizer: Library,
     meta: dict[str, Any],
 ) -> None:
     """Stores the derived copy where there is room for it; without one, the next load is as slow as this."""
@@ -184,9 +206,8 @@ def _assemble(
     model = build_empty(config)
     model.load_state_dict(state, strict=True, assign=True)
     model.eval()
-    specials = {key: meta[key] for key in ("bos_id", "eos_id", "pad_id")}
     meta = {**meta, "parameters": sum(value.numel() for value in state.values())}
-    return Loaded(config, model, PretrainedTokenizer(tokenizer, **specials), meta)
+    return Loaded(config, model, tokenizer, meta)
 
 
 def _titles(asked: str, path: Path) -> dict[str, str | None]:

@@ -75,7 +75,7 @@ class Weights:
                     path=str(self.path), tensor=name, kind=kind, known=", ".join(NUMBERS),
                 )  # fmt: skip
 
-    def tensor(self, name: str) -> Tensor:
+    def __getitem__(self, name: str) -> Tensor:
         """One tensor as it is stored; it may be mapped, so whoever keeps it makes a copy."""
         return self._files[name].tensor(name)
 
