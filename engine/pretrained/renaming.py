@@ -29,6 +29,15 @@ def known(keys: Iterable[str], *, prefixes: Sequence[str], table: Table) -> dict
     return {key: ours[0] for key, ours in found.items() if ours}
 
 
+def copies(
+    keys: Iterable[str], *, prefixes: Sequence[str], groups: Iterable[Sequence[str]]
+) -> dict[str, str]:
+    """{key: the one that is read in its place}, for tensors saved under several names of a group."""
+    bare = {strip(key, prefixes): key for key in keys}
+    here = [[bare[name] for name in group if name in bare] for group in groups]
+    return {other: first for first, *others in filter(None, here) for other in others}
+
+
 def plan(
     keys: Iterable[str],
     needed: Iterable[str],
