@@ -6,7 +6,11 @@ A module has
     config_from_hf        from config.json to our settings; refuses what is not built
     drop                  patterns of what a file may hold and a model does not need
 and where it needs them
+    COPIES                groups of names under which a folder keeps one tensor, of which the first there is read
+    completed             what only the names of the tensors tell, put into the settings of config.json
     hf_shape, from_hf     the shape in which a folder keeps one of our tensors, and that tensor from what it keeps
+    BEGINS_WITH           settings, of which the first there names the token that a decoder's input begins with
+    NEVER_WRITTEN         settings that name tokens which the model never writes
     GGUF_NAME, GGUF_RENAMES, hf_from_gguf, gguf_shape, from_gguf      the same for GGUF files
 """
 
@@ -14,9 +18,9 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from engine.pretrained import bert, gpt2, llama
+from engine.pretrained import bert, gpt2, llama, marian, mistral, qwen2, qwen3, t5
 
-ALL: tuple[ModuleType, ...] = (llama, gpt2, bert)
+ALL: tuple[ModuleType, ...] = (llama, mistral, qwen2, qwen3, gpt2, bert, t5, marian)
 FAMILIES = {family.NAME: family for family in ALL}
-GGUF_FAMILIES = {family.GGUF_NAME: family for family in ALL if hasattr(family, "GGUF_NAME")}
+GGUF_FAMILIES = {name: family for family in ALL if (name := getattr(family, "GGUF_NAME", None))}
 TITLES = tuple(family.TITLE for family in ALL)

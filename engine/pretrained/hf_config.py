@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from engine.config import AtlasError
+from engine.config import AtlasError, Linear, Llama3, Rope
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 
@@ -43,10 +43,12 @@ _OBJECT = 'The configuration of {path}: "{key}" should be an object, not {found}
 _NUMBER = 'The configuration of {path}: "{key}" should be a number above 0, not {found}.'
 _WHOLE = 'The configuration of {path}: "{key}" should be a whole number above 0, not {found}.'
 _COUNT = 'The configuration of {path}: "{key}" should be a whole number from 0 on, not {found}.'
+_TEXTS = 'The configuration of {path}: "{key}" should be a list of texts, not {found}.'
 _TOKEN = 'The configuration of {path}: "{key}" should be the number of a token, not {found}.'
 
 _TESTS: dict[str, Callable[[Any], bool]] = {
     _TEXT: lambda value: isinstance(value, str),
+    _TEXTS: lambda value: isinstance(value, list) and all(isinstance(text, str) for text in value),
     _SWITCH: lambda value: isinstance(value, bool),
     _OBJECT: lambda value: isinstance(value, dict),
     _NUMBER: _is_number,
@@ -59,24 +61,34 @@ _TESTS: dict[str, Callable[[Any], bool]] = {
 _KEYS: dict[str, tuple[str, ...]] = {
     _OBJECT: ("quantization_config", "rope_scaling", "rope_parameters"),
     _TEXT: (
-        "model_type", "hidden_act", "activation_function", "position_embedding_type",
+        "model_type", "hidden_act", "activation_function", "feed_forward_proj", "position_embedding_type",
         "rope_scaling.type", "rope_scaling.rope_type", "rope_parameters.type", "rope_parameters.rope_type",
     ),
+    _TEXTS: ("layer_types",),
     _SWITCH: (
         "is_decoder", "mlp_bias", "attention_bias", "tie_word_embeddings", "scale_attn_weights",
-        "scale_attn_by_inverse_layer_idx", "add_cross_attention",
+        "scale_decoder_outputs", "scale_embedding", "normalize_before", "normalize_embedding",
+        "add_final_layer_norm", "add_final_layernorm", "static_position_embeddings",
+        "share_encoder_decoder_embeddings", "scale_attn_by_inverse_layer_idx", "add_cross_attention",
+        "use_sliding_window",
     ),
     _NUMBER: (
         "rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta", "rms_norm_eps", "layer_norm_eps",
-        "layer_norm_epsilon",
+        "layer_norm_epsilon", "rope_scaling.factor", "rope_scaling.low_freq_factor", "rope_scaling.high_freq_factor",
+        "rope_parameters.factor", "rope_parameters.low_freq_factor", "rope_parameters.high_freq_factor",
     ),
     _WHOLE: (
         "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads",
         "head_dim", "intermediate_size", "max_position_embeddings",
-        "n_embd", "n_layer", "n_head", "n_inner", "n_positions",
+        "d_model", "d_kv", "d_ff", "num_layers", "num_decoder_layers", "num_heads",
+        "relative_attention_num_buckets", "relative_attention_max_distance", "decoder_vocab_size",
+        "encoder_layers", "encoder_attention_heads", "encoder_ffn_dim",
+        "decoder_layers", "decoder_attention_heads", "decoder_ffn_dim",
+        "n_embd", "n_layer", "n_head", "n_inner", "n_positions", "sliding_window",
+        "rope_scaling.original_max_position_embeddings", "rope_parameters.original_max_position_embeddings",
     ),
-    _COUNT: ("type_vocab_size",),
-    _TOKEN: ("bos_token_id", "eos_token_id", "pad_token_id"),
+    _COUNT: ("type_vocab_size", "max_window_layers"),
+    _TOKEN: ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"),
 }  # fmt: skip
 
 
@@ -148,15 +160,57 @@ def activation(name: str) -> Activation:
     return _ACTIVATIONS[name]
 
 
-def rope_base(config: dict[str, Any]) -> float:
-    """The base of the rotary angles.
+def rope(config: dict[str, Any], fraction: float = 1.0) -> Rope:
+    """The rotary positions, of which `fraction` of each head's numbers are turned.
 
-    Raises AtlasError for every kind of scaling: a model trained with one looks at the wrong places without.
+    Raises AtlasError for stretching of a kind that is not built: a model trained with it looks at the wrong places
+    without.
     """
-    rope = {**(config.get("rope_scaling") or {}), **(config.get("rope_parameters") or {})}
-    kind = rope.get("rope_type", rope.get("type", "default"))
-    if kind not in ("default", "none"):
+    given = {**config.get("rope_scaling", {}), **config.get("rope_parameters", {})}
+    if any(isinstance(value, dict) for value in given.values()):  # for each kind of layer its own
+        raise not_built("rope_parameters", given)
+    kind = given.get("rope_type", given.get("type", "default"))
+    if kind not in _STRETCHES:
         raise AtlasError(
-            "The model stretches its rotary positions by {kind} scaling, which is not built yet.", kind=kind
+            "The model stretches its rotary positions by {kind} scaling, which is not built here (built: {known}).",
+            kind=kind, known=", ".join(_STRETCHES),
+        )  # fmt: skip
+    base = given.get("rope_theta", config.get("rope_theta", 10_000.0))
+    return Rope(base=base, scaling=_STRETCHES[kind](given), fraction=fraction)
+
+
+def _linear(given: dict[str, Any]) -> Linear:
+    return Linear(factor=_needed(given, "factor"))
+
+
+def _llama3(given: dict[str, Any]) -> Llama3:
+    return Llama3(
+        factor=_needed(given, "factor"),
+        low=_needed(given, "low_freq_factor"),
+        high=_needed(given, "high_freq_factor"),
+        original=_needed(given, "original_max_position_embeddings"),
+    )
+
+
+def _needed(given: dict[str, Any], key: str) -> Any:
+    if key not in given:
+        raise AtlasError(
+            'The model stretches its rotary positions and does not say by which "{key}": save the model again with '
+            "its whole config.json.",
+            key=key,
         )
-    return float(rope.get("rope_theta") or config.get("rope_theta") or 10_000.0)
+    return given[key]
+
+
+_STRETCHES: dict[str, Callable[[dict[str, Any]], Linear | Llama3 | None]] = {
+    "default": lambda given: None,
+    "none": lambda given: None,
+    "linear": _linear,
+    "llama3": _llama3,
+}
+
+
+def reach(config: dict[str, Any]) -> int | None:
+    """How far back a query sees: "sliding_window" counts the query itself, a reach does not; None is all the way."""
+    size = config.get("sliding_window")
+    return None if size is None else size - 1

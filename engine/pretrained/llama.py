@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from engine.config import AtlasError, FeedForwardConfig, NormConfig, Rope, StackConfig, TransformerConfig
-from engine.pretrained.hf_config import activation, require, rope_base
+from engine.config import AtlasError, FeedForwardConfig, NormConfig, StackConfig, TransformerConfig
+from engine.pretrained.hf_config import activation, require, rope
 
 if TYPE_CHECKING:
     from engine.pretrained.gguf_file import GgufFile
@@ -43,11 +43,19 @@ GGUF_RENAMES = (
 )  # fmt: skip
 
 # Tables of angles that some versions saved; they follow from the configuration.
-DROP = (r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", r"rope\.freqs")
+DROP = (r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", r"rope\.freqs", r"rope_freqs\.weight")
+
+# What LLaMA 3.1 and all later ones stretch by, besides the factor.
+_LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
 
 
 def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
     """The settings of a LlamaForCausalLM; raises AtlasError for missing keys and for what is not built."""
+    return kin(config, attention_bias=config.get("attention_bias", False))
+
+
+def kin(config: dict[str, Any], **own: Any) -> TransformerConfig:
+    """The settings of a model made like LLaMA; `own` is what its decoder has apart from that."""
     vocab_size, d_model, n_layers, n_heads, d_ff, max_len = require(
         config, "vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size",
         "max_position_embeddings",
@@ -58,7 +66,7 @@ def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
         n_kv_heads=config.get("num_key_value_heads") or n_heads,
         d_k=cast("int", config.get("head_dim")),  # None stands for d_model / n_heads
         d_ff=d_ff,
-        positions=Rope(base=rope_base(config)),
+        positions=rope(config),
         norm=NormConfig(kind="rmsnorm", eps=config.get("rms_norm_eps", 1e-6)),
         placement="pre",
         feed_forward=FeedForwardConfig(
@@ -66,7 +74,7 @@ def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
             activation=activation(config.get("hidden_act", "silu")),
             bias=bool(config.get("mlp_bias", False)),
         ),
-        attention_bias=bool(config.get("attention_bias", False)),
+        **own,
     )
     return TransformerConfig(
         vocab_size=vocab_size,
@@ -85,30 +93,56 @@ def drop(config: TransformerConfig) -> tuple[str, ...]:
 
 def hf_from_gguf(file: GgufFile) -> dict[str, Any]:
     """The same settings from a GGUF file's metadata, under the keys of config.json."""
-    if file.get("llama.expert_count", 0):
+    return kin_from_gguf(file, GGUF_NAME)
+
+
+def kin_from_gguf(file: GgufFile, name: str) -> dict[str, Any]:
+    """The settings of a model made like LLaMA, whose own keys begin with `name`."""
+    if count := file.get(f"{name}.expert_count", 0):
         raise AtlasError(
             "{path} is a LLaMA with {count} experts to a layer (Mixtral), and mixtures of experts are not "
             "built here.",
-            path=str(file.path), count=file.get("llama.expert_count"),
+            path=str(file.path), count=count,
         )  # fmt: skip
     shapes = file.shapes
-    scaling = file.get("llama.rope.scaling.type", "none")
     return {
         "vocab_size": shapes.get("token_embd.weight", (0,))[0],
-        "hidden_size": file.get("llama.embedding_length"),
-        "num_hidden_layers": file.get("llama.block_count"),
-        "num_attention_heads": file.get("llama.attention.head_count"),
-        "num_key_value_heads": file.get("llama.attention.head_count_kv"),
-        "head_dim": file.get("llama.attention.key_length", file.get("llama.rope.dimension_count")),
-        "intermediate_size": file.get("llama.feed_forward_length"),
-        "max_position_embeddings": file.get("llama.context_length"),
-        "rms_norm_eps": file.get("llama.attention.layer_norm_rms_epsilon", 1e-6),
-        "rope_theta": file.get("llama.rope.freq_base"),
-        "rope_scaling": {"rope_type": "llama3" if "rope_freqs.weight" in shapes else scaling},
+        "hidden_size": file.get(f"{name}.embedding_length"),
+        "num_hidden_layers": file.get(f"{name}.block_count"),
+        "num_attention_heads": file.get(f"{name}.attention.head_count"),
+        "num_key_value_heads": file.get(f"{name}.attention.head_count_kv"),
+        "head_dim": file.get(f"{name}.attention.key_length", file.get(f"{name}.rope.dimension_count")),
+        "intermediate_size": file.get(f"{name}.feed_forward_length"),
+        "max_position_embeddings": file.get(f"{name}.context_length"),
+        "rms_norm_eps": file.get(f"{name}.attention.layer_norm_rms_epsilon", 1e-6),
+        "rope_theta": file.get(f"{name}.rope.freq_base"),
+        "rope_scaling": _stretch(file, name),
         "attention_bias": "blk.0.attn_q.bias" in shapes,
         "mlp_bias": "blk.0.ffn_up.bias" in shapes,
         "tie_word_embeddings": "output.weight" not in shapes,
     }
+
+
+def _stretch(file: GgufFile, name: str) -> dict[str, Any]:
+    """LLaMA 3's stretching is kept as what each wave is divided by, and the numbers it was made from are not.
+
+    Raises AtlasError where those of LLaMA 3.1 do not make the same.
+    """
+    if "rope_freqs.weight" not in file.shapes:
+        kind = file.get(f"{name}.rope.scaling.type", "none")
+        return {"rope_type": kind, "factor": file.get(f"{name}.rope.scaling.factor")}
+    kept = file.tensor("rope_freqs.weight").ravel()
+    base, factor = file.get(f"{name}.rope.freq_base", 10_000.0), float(kept.max(initial=1.0))
+    low, high, original = _LLAMA3.values()
+    turns = original / (2 * np.pi * base ** (np.arange(len(kept)) / len(kept)))
+    share = np.clip((turns - low) / (high - low), 0, 1)
+    if not np.allclose(kept, 1 / ((1 - share) / factor + share), rtol=1e-3):
+        raise AtlasError(
+            "{path} stretches its rotary positions otherwise than LLaMA 3.1 does, and does not say how: open the "
+            "model as a folder with config.json.",
+            path=str(file.path),
+        )
+    return {"rope_type": "llama3", "factor": factor, **_LLAMA3}
 
 
 def from_gguf(name: str, values: np.ndarray, settings: dict[str, Any]) -> np.ndarray:

@@ -15,6 +15,10 @@ VOCAB = 40
 
 
 def llama(seed: int = 0, **changes) -> transformers.LlamaForCausalLM:
+    return _kin(transformers.LlamaForCausalLM, transformers.LlamaConfig, seed, changes)
+
+
+def _kin(model, config, seed: int, changes: dict):
     settings = {
         "vocab_size": VOCAB, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 3,
         "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64,
@@ -22,7 +26,7 @@ def llama(seed: int = 0, **changes) -> transformers.LlamaForCausalLM:
         "bos_token_id": 1, "eos_token_id": 2, "attn_implementation": "eager", **changes,
     }  # fmt: skip
     torch.manual_seed(seed)
-    return stirred(transformers.LlamaForCausalLM(transformers.LlamaConfig(**settings)))
+    return stirred(model(config(**settings)))
 
 
 def bert(seed: int = 0, **changes) -> transformers.BertModel:
@@ -32,6 +36,18 @@ def bert(seed: int = 0, **changes) -> transformers.BertModel:
     }  # fmt: skip
     torch.manual_seed(seed)
     return stirred(transformers.BertModel(transformers.BertConfig(**settings)))
+
+
+def mistral(seed: int = 0, **changes) -> transformers.MistralForCausalLM:
+    return _kin(transformers.MistralForCausalLM, transformers.MistralConfig, seed, changes)
+
+
+def qwen2(seed: int = 0, **changes) -> transformers.Qwen2ForCausalLM:
+    return _kin(transformers.Qwen2ForCausalLM, transformers.Qwen2Config, seed, changes)
+
+
+def qwen3(seed: int = 0, **changes) -> transformers.Qwen3ForCausalLM:
+    return _kin(transformers.Qwen3ForCausalLM, transformers.Qwen3Config, seed, {"head_dim": 8, **changes})
 
 
 def gpt2(seed: int = 0, **changes) -> transformers.GPT2LMHeadModel:
@@ -121,14 +137,19 @@ class Writer(gguf.GGUFWriter):
         self.add_tensor(name, np.ascontiguousarray(array), raw_dtype=kind)
 
 
-def llama_as_gguf(model: transformers.LlamaForCausalLM, path: Path) -> Path:
-    """Writes a LLaMA as converters do, in F32."""
+def llama_as_gguf(model, path: Path, kind: str = "llama", divided_by: torch.Tensor | None = None) -> Path:
+    """Writes a LLaMA, or what is made like it, as converters do, in F32; only LLaMA's rows are put in another order.
+
+    divided_by: what each wave of the rotary positions is divided by, where LLaMA 3 stretches them.
+    """
     config, weights = model.config, dict(model.state_dict())
     n_kv_heads, rope = config.num_key_value_heads or config.num_attention_heads, config.rope_parameters or {}
-    with Writer(path) as file:
+    order = neighbours if kind == "llama" else lambda rows, n_heads: rows
+    d_k = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    with Writer(path, kind) as file:
         file.settings(config)
         file.add_head_count_kv(n_kv_heads)
-        file.add_key_length(config.head_dim or config.hidden_size // config.num_attention_heads)
+        file.add_key_length(d_k)
         file.add_rope_freq_base(float(rope.get("rope_theta") or 10_000))
         file.add_layer_norm_rms_eps(config.rms_norm_eps)
         file.byte_bpe([*byte_pieces()[:VOCAB]], [])
@@ -136,12 +157,21 @@ def llama_as_gguf(model: transformers.LlamaForCausalLM, path: Path) -> Path:
         file.tensor("output_norm.weight", weights["model.norm.weight"])
         if not config.tie_word_embeddings:
             file.tensor("output.weight", weights["lm_head.weight"])
+        if divided_by is not None:
+            file.tensor("rope_freqs.weight", divided_by)
+        if rope.get("rope_type") == "linear":
+            file.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+            file.add_rope_scaling_factor(rope["factor"])
         for i in range(config.num_hidden_layers):
             theirs, block = f"model.layers.{i}.", f"blk.{i}."
-            q = neighbours(weights[theirs + "self_attn.q_proj.weight"], config.num_attention_heads)
-            k = neighbours(weights[theirs + "self_attn.k_proj.weight"], n_kv_heads)
-            file.tensor(block + "attn_q.weight", q)
-            file.tensor(block + "attn_k.weight", k)
+            for part, n_heads in {"q": config.num_attention_heads, "k": n_kv_heads}.items():
+                for kept in ("weight", "bias"):
+                    if (source := f"{theirs}self_attn.{part}_proj.{kept}") in weights:
+                        file.tensor(f"{block}attn_{part}.{kept}", order(weights[source], n_heads))
+                if (source := f"{theirs}self_attn.{part}_norm.weight") in weights:
+                    file.tensor(f"{block}attn_{part}_norm.weight", weights[source])
+            if (source := f"{theirs}self_attn.v_proj.bias") in weights:
+                file.tensor(f"{block}attn_v.bias", weights[source])
             for name, source in {
                 "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
                 "attn_norm": "input_layernorm", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj",

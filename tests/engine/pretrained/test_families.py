@@ -178,23 +178,33 @@ def test_an_unknown_activation_is_refused_by_name():
         hf_config.activation("quick_gelu")
 
 
+@pytest.mark.parametrize("kind", ["yarn", "dynamic", "longrope"])
 @pytest.mark.parametrize(
-    "scaling",
-    [
-        {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}},
-        {"rope_scaling": {"type": "yarn", "factor": 4.0}},
-        {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 5e5}},
-    ],
+    ("outer", "inner"),
+    [("rope_scaling", "rope_type"), ("rope_scaling", "type"), ("rope_parameters", "rope_type")],
 )
-def test_rope_scaling_is_refused_by_name(scaling):
-    with pytest.raises(AtlasError, match="yarn scaling, which is not built yet"):
-        hf_config.rope_base(scaling)
+def test_stretching_of_an_unknown_kind_is_refused_by_name(outer, inner, kind):
+    with pytest.raises(
+        AtlasError, match=f"by {kind} scaling, which is not built here .built: .*linear, llama3"
+    ):
+        hf_config.rope({outer: {inner: kind, "factor": 4.0}})
 
 
-def test_rope_base_is_read_and_has_its_default_only_when_absent():
-    assert hf_config.rope_base({}) == 10_000
-    assert hf_config.rope_base({"rope_theta": 5e5, "rope_scaling": None}) == 5e5
-    assert hf_config.rope_base({"rope_parameters": {"rope_type": "default", "rope_theta": 1e5}}) == 1e5
+@pytest.mark.parametrize("kind", ["linear", "llama3"])
+def test_stretching_that_does_not_say_by_how_much(kind):
+    with pytest.raises(AtlasError, match='does not say by which "factor"'):
+        hf_config.rope({"rope_scaling": {"type": kind}})
+
+
+def test_positions_that_differ_by_layer_are_refused():
+    with pytest.raises(AtlasError, match=r'has "rope_parameters": .*, which is not built here'):
+        hf_config.rope({"rope_parameters": {"full_attention": {"rope_theta": 1e6}}})
+
+
+def test_the_base_is_read_and_has_its_default_only_when_absent():
+    assert hf_config.rope({}).base == 10_000
+    assert hf_config.rope({"rope_theta": 5e5}).base == 5e5
+    assert hf_config.rope({"rope_parameters": {"rope_type": "default", "rope_theta": 1e5}}).base == 1e5
 
 
 @pytest.mark.parametrize("family", [llama, bert])

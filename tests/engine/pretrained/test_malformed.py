@@ -20,7 +20,7 @@ from tests.engine.training.copying import Copying, small
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
-@pytest.fixture(params=["llama", "gpt2", "bert"])
+@pytest.fixture(params=["llama", "qwen2", "gpt2", "bert"])
 def folder(request, tmp_path):
     model = getattr(checkpoints, request.param)()
     return checkpoints.save(model, tmp_path / "model")
@@ -106,6 +106,9 @@ def test_no_setting_of_a_wrong_type_is_more_than_a_sentence(folder, value):
         ("num_hidden_layers", 10**400, '"num_hidden_layers" should be a whole number above 0, not 1000'),
         ("tie_word_embeddings", "no", '"tie_word_embeddings" should be true or false, not "no"'),
         ("eos_token_id", ["</s>"], r'"eos_token_id" should be the number of a token, not \[…\]'),
+        ("sliding_window", 0, '"sliding_window" should be a whole number above 0, not 0'),
+        ("rope_scaling", {"factor": "2"}, '"rope_scaling.factor" should be a number above 0, not "2"'),
+        ("layer_types", ["full_attention", 3], r'"layer_types" should be a list of texts, not \[…\]'),
         ("type_vocab_size", -1, '"type_vocab_size" should be a whole number from 0 on, not -1'),
     ],
 )
