@@ -12,7 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,19 @@ from torch import Tensor
 
 from engine.capture import Edit, Trace, as_numpy, capture, taps
 from engine.config import AtlasError, TransformerConfig
-from engine.decoding import Step, greedy
+from engine.decoding import (
+    GREEDY,
+    BeamStep,
+    Reader,
+    Round,
+    Sampling,
+    Step,
+    beam_search,
+    speculate,
+    target_reader,
+    text_reader,
+    write,
+)
 from engine.model.stack import Stack
 from engine.model.transformer import EncoderDecoder, EncoderOnly, Transformer
 from engine.tokenizers import Encoding, Token, Tokenizer
@@ -266,23 +278,82 @@ class LanguageModel:
             module.layers[layer](trace[entry], *module.given(trace[entry], memory=memory))
         return heard
 
-    def steps(self, text: str, max_new_tokens: int) -> Iterator[Step]:
-        """Greedy decoding, one token a step: of what follows a text, or of its target. See decoding.Step."""
+    def steps(self, text: str, max_new_tokens: int, sampling: Sampling = GREEDY) -> Iterator[Step]:
+        """One token a step, greedily unless told otherwise: of what follows a text, or of its target."""
+        reader, ids = self._reader(text)
+        return write(reader, ids, sampling=sampling, **self._limits(max_new_tokens))
+
+    def search(
+        self, text: str, max_new_tokens: int, beams: int = 4, length_penalty: float = 1.0
+    ) -> Iterator[BeamStep]:
+        """Beam search, one token of every beam a step; the last step's first finished text is the result."""
+        reader, ids = self._reader(text)
+        limits = self._limits(max_new_tokens)
+        return beam_search(reader, ids, beams=beams, length_penalty=length_penalty, **limits)
+
+    def speculate(
+        self,
+        text: str,
+        max_new_tokens: int,
+        draft: LanguageModel,
+        sampling: Sampling = GREEDY,
+        ahead: int = 4,
+    ) -> Iterator[Round]:
+        """What `steps` writes, with `draft` proposing `ahead` tokens a round. No longer than either model can read.
+
+        Raises AtlasError for a draft that cuts texts into other tokens.
+        """
+        if draft.tokenizer is not self.tokenizer and draft.tokenizer.to_json() != self.tokenizer.to_json():
+            raise AtlasError(
+                "{draft} cannot propose tokens to {model}: their tokenizers differ",
+                draft=draft.title,
+                model=self.title,
+            )
+        (target, ids), (small, _) = self._reader(text), draft._reader(text)
+        limits = self._limits(max_new_tokens)
+        limits["max_len"] = min(self.max_len, draft.max_len)
+        return speculate(target, small, ids, ahead=ahead, sampling=sampling, **limits)
+
+    def generate(
+        self,
+        text: str,
+        max_new_tokens: int = 16,
+        sampling: Sampling = GREEDY,
+        *,
+        beams: int = 1,
+        length_penalty: float = 1.0,
+    ) -> str:
+        """What the model writes, greedily unless told otherwise: the continuation of a text, or the target of a source.
+
+        sampling: how tokens are drawn, such as Sampling(temperature=0.8, top_p=0.9, seed=1); beams: more than one for a
+        beam search, which draws nothing. Raises AtlasError for both together.
+        """
+        if beams == 1:
+            return self.tokenizer.decode(
+                [int(step.ids) for step in self.steps(text, max_new_tokens, sampling)]
+            )
+        if not sampling.greedy:
+            raise AtlasError("a search with {beams} beams draws nothing: leave sampling out", beams=beams)
+        steps = list(self.search(text, max_new_tokens, beams, length_penalty))
+        return self.tokenizer.decode(steps[-1].finished[0].ids) if steps else ""
+
+    def _reader(self, text: str) -> tuple[Reader, Tensor]:
+        """Who writes, and what it goes on from: the text, or the beginning of a target."""
         model = self.model
         if isinstance(model, EncoderOnly):
             raise AtlasError("{model} reads in both directions and cannot write", model=self.title)
-        read, ids = model, self.batch(self.encode(text).ids)
+        ids = self.batch(self.encode(text).ids)
         if isinstance(model, EncoderDecoder):
-            with torch.no_grad():
-                memory = model.encode(ids)
-            read, ids = partial(model.decode, memory=memory), self.batch(self.encode("", begin=True).ids)
-        return greedy(
-            read, ids, max_new_tokens=max_new_tokens, max_len=self.max_len, eos_id=self.tokenizer.eos_id
-        )
+            return target_reader(model, ids), self.batch(self.encode("", begin=True).ids)
+        return text_reader(model), ids
 
-    def generate(self, text: str, max_new_tokens: int = 16) -> str:
-        """What the model writes, greedily: the continuation of a text, or the target of a source."""
-        return self.tokenizer.decode([int(step.ids) for step in self.steps(text, max_new_tokens)])
+    def _limits(self, max_new_tokens: int) -> dict[str, Any]:
+        return {
+            "max_new_tokens": max_new_tokens,
+            "max_len": self.max_len,
+            "eos_id": self.tokenizer.eos_id,
+            "suppressed": self.tokenizer.suppressed_ids,
+        }
 
     def parameters_by_part(self) -> dict[str, int]:
         """How many parameters each part has: {"embedding": 28311552, "decoder.feed_forward": ...}."""
@@ -316,12 +387,16 @@ class LanguageModel:
     def _texts(self, text: str, target: str | None) -> tuple[Encoding | None, Encoding | None, bool]:
         """(source, target, written): who reads what."""
         if isinstance(self.model, EncoderDecoder):
-            written = target is None
-            target = self.generate(text, self.max_len) if target is None else target
-            return self.encode(text), self.encode(target, begin=True), written
+            read = self._written(text) if target is None else self.encode(target, begin=True)
+            return self.encode(text), read, target is None
         if target is not None:
             raise AtlasError("{model} takes one text: only an encoder-decoder has a target", model=self.title)
         return (self.encode(text), None, False) if self.config.encoder else (None, self.encode(text), False)
+
+    def _written(self, text: str) -> Encoding:
+        """The target that the model makes of a source, greedily, without the EOS that ends it."""
+        ids = [int(step.ids) for step in self.steps(text, self.max_len)]
+        return self.tokenizer.written(ids[:-1] if ids[-1:] == [self.tokenizer.eos_id] else ids)
 
     @cached_property
     def _narrow_taps(self) -> list[str]:

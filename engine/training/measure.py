@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from engine.capture import capture
-from engine.decoding import greedy
+from engine.decoding import greedy, target_reader, texts
 from engine.model.transformer import EncoderDecoder
 from engine.tokenizers import CharacterTokenizer
 from engine.training.batches import collate, padded
@@ -40,18 +39,17 @@ def report(model: EncoderDecoder, task: Task, count: int, seed: int = 0) -> dict
 
 def write(model: EncoderDecoder, task: Task, sources: Sequence[str]) -> list[str]:
     """What the model writes for each source, always taking the likeliest token."""
-    texts = []
+    written = []
     with evaluating(model):
         for start in range(0, len(sources), TOGETHER):
             ids, lengths = padded([task.tokenizer.ids(text) for text in sources[start : start + TOGETHER]])
-            read = partial(model.decode, memory=model.encode(ids, lengths), source_lengths=lengths)
             begin = torch.full((len(ids), 1), task.tokenizer.bos_id)
             end = task.tokenizer.eos_id
             longest = task.max_target + 1
-            steps = greedy(read, begin, max_new_tokens=longest, max_len=longest + 1, eos_id=end)
-            rows = torch.stack([step.ids for step in steps], dim=1).tolist()
-            texts += [task.tokenizer.decode(row) for row in rows]
-    return texts
+            reader = target_reader(model, ids, lengths)
+            steps = greedy(reader, begin, max_new_tokens=longest, max_len=longest + 1, eos_id=end)
+            written += [task.tokenizer.decode(row) for row in texts(steps, len(ids))]
+    return written
 
 
 def by_group(examples: Sequence[Example], written: Sequence[str]) -> dict[str, float]:

@@ -1,0 +1,33 @@
+"""What each setting of decoding may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+from engine.config import AtlasError
+
+Kind = tuple[type, Callable[[Any], bool], str]
+
+LIMITS: dict[str, Kind] = {
+    "temperature": (Real, lambda value: 0 <= value < math.inf, "0 ≤ temperature < ∞"),
+    "top_k": (Integral, lambda value: value >= 0, "top_k = 0, 1, 2, …"),
+    "top_p": (Real, lambda value: 0 <= value <= 1, "0 ≤ top_p ≤ 1"),
+    "min_p": (Real, lambda value: 0 <= value <= 1, "0 ≤ min_p ≤ 1"),
+    "repetition_penalty": (Real, lambda value: 0 < value < math.inf, "0 < repetition_penalty < ∞"),
+    "seed": (Integral, lambda value: 0 <= value < 2**63, "0 ≤ seed < 2^63"),
+    "max_new_tokens": (Integral, lambda value: value >= 0, "max_new_tokens = 0, 1, 2, …"),
+    "beams": (Integral, lambda value: value >= 1, "beams = 1, 2, 3, …"),
+    "length_penalty": (Real, lambda value: 0 <= value < math.inf, "0 ≤ length_penalty < ∞"),
+    "ahead": (Integral, lambda value: value >= 1, "ahead = 1, 2, 3, …"),
+}
+
+
+def check(**settings: object) -> None:
+    """Raises AtlasError for the first value that is outside its limit, or that is no number."""
+    for name, value in settings.items():
+        kind, allowed, limit = LIMITS[name]
+        if not isinstance(value, kind) or isinstance(value, bool) or not allowed(value):
+            raise AtlasError("{name} {value} is out of range: {limit}", name=name, value=value, limit=limit)
