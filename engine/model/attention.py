@@ -142,7 +142,7 @@ def share(x: Float[Tensor, "batch kv_head key d_k"], n_heads: int) -> Float[Tens
 
 def hide(
     scores: Float[Tensor, "#batch head query key"], visible: Bool[Tensor, "#batch query key"]
-) -> Float[Tensor, "batch head query key"]:
+) -> Float[Tensor, "#batch head query key"]:
     """-inf where a query may not look; any finite stand-in would leak when real scores are lower."""
     return scores if visible.all() else torch.where(visible[:, None], scores, -math.inf)
 

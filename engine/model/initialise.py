@@ -1,4 +1,4 @@
-"""Fresh weights, by name. Norms start at 1; biases, where nothing else is said, at 0.
+"""Fresh weights, by name. Norms start at 1; biases, where nothing else is said, at 0, and the head's always.
 
                  matrices                              embeddings
 xavier_uniform   U(+-sqrt(6 / (fan_in + fan_out)))     N(0, 1 / d_model)    Glorot & Bengio 2010

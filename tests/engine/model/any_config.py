@@ -68,11 +68,11 @@ VARIANTS: dict[str, dict[str, Any]] = {
 def named(variant: str, assembly: str) -> TransformerConfig:
     """The variant in every stack; encoder and decoder differ in depth, heads, d_k and d_ff."""
     changes = VARIANTS[variant]
-    sizes = {
+    sizes: dict[str, dict[str, Any]] = {
         "encoder": {"n_layers": 1, "n_heads": 2, "d_k": 8, "d_ff": 5},
         "decoder": {"n_layers": 2, "n_heads": 4, "n_kv_heads": 2, "d_k": 4, "d_ff": 7},
     }
-    stacks = {name: StackConfig(**{**sizes[name], **changes}) for name in ASSEMBLIES[assembly]}
+    stacks: dict[str, Any] = {name: StackConfig(**sizes[name] | changes) for name in ASSEMBLIES[assembly]}
     if len(stacks) == 2 and stacks["decoder"].parallel:
         stacks["decoder"] = StackConfig(**sizes["decoder"])
     return TransformerConfig(vocab_size=VOCAB, d_model=8, max_len=MAX_LEN, **stacks)
@@ -83,35 +83,40 @@ def fits(scheme: Positions, d_k: int) -> bool:
     return not isinstance(scheme, Rope) or scheme.width(d_k) % 2 == 0
 
 
+def feed_forwards() -> st.SearchStrategy[FeedForwardConfig]:
+    return st.builds(
+        FeedForwardConfig,
+        kind=st.sampled_from(["plain", "gated"]),
+        activation=st.sampled_from(["relu", "gelu", "gelu_tanh", "silu"]),
+        bias=st.booleans(),
+    )
+
+
 @st.composite
 def stacks(draw: st.DrawFn, *, cross: bool) -> StackConfig:
-    n_kv_heads = draw(st.integers(1, 3))
+    n_kv_heads, d_k = draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 3, 4, 8]))
     placement = draw(st.sampled_from(["pre", "post", "sandwich", "deepnorm"]))
-    d_k = draw(st.sampled_from([1, 2, 3, 4, 8]))
-    return StackConfig(
-        n_layers=draw(st.integers(1, 3)),
-        n_heads=n_kv_heads * draw(st.integers(1, 3)),
-        n_kv_heads=n_kv_heads,
-        d_k=d_k,
-        d_ff=draw(st.none() | st.integers(1, 6)),
-        positions=draw(st.sampled_from([scheme for scheme in SCHEMES.values() if fits(scheme, d_k)])),
-        norm=NormConfig(kind=draw(st.sampled_from(["layernorm", "rmsnorm", "none"]))),
-        placement=placement,
-        parallel=placement == "pre" and not cross and draw(st.booleans()),
-        feed_forward=FeedForwardConfig(
-            kind=draw(st.sampled_from(["plain", "gated"])),
-            activation=draw(st.sampled_from(["relu", "gelu", "gelu_tanh", "silu"])),
-            bias=draw(st.booleans()),
-        ),
-        attention_bias=draw(st.booleans()),
-        out_bias=draw(st.none() | st.booleans()),
-        qk_norm=draw(st.booleans()),
-        scale=draw(st.none() | st.sampled_from([1.0, 0.3])),
-        core=draw(st.sampled_from(["softmax", "softmax", "relu"])),
-        window=draw(st.none() | st.integers(1, 4)),
-        embedding_norm=draw(st.booleans()),
-        n_segments=draw(st.integers(0, 2)),
-    )
+    chosen: dict[str, Any] = {
+        "n_layers": draw(st.integers(1, 3)),
+        "n_heads": n_kv_heads * draw(st.integers(1, 3)),
+        "n_kv_heads": n_kv_heads,
+        "d_k": d_k,
+        "d_ff": draw(st.none() | st.integers(1, 6)),
+        "positions": draw(st.sampled_from([scheme for scheme in SCHEMES.values() if fits(scheme, d_k)])),
+        "norm": NormConfig(kind=draw(st.sampled_from(["layernorm", "rmsnorm", "none"]))),
+        "placement": placement,
+        "parallel": placement == "pre" and not cross and draw(st.booleans()),
+        "feed_forward": draw(feed_forwards()),
+        "attention_bias": draw(st.booleans()),
+        "out_bias": draw(st.none() | st.booleans()),
+        "qk_norm": draw(st.booleans()),
+        "scale": draw(st.none() | st.sampled_from([1.0, 0.3])),
+        "core": draw(st.sampled_from(["softmax", "softmax", "relu"])),
+        "window": draw(st.none() | st.integers(1, 4)),
+        "embedding_norm": draw(st.booleans()),
+        "n_segments": draw(st.integers(0, 2)),
+    }
+    return StackConfig(**chosen)
 
 
 @st.composite

@@ -6,19 +6,21 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from engine.capture import capture, name_taps
-from engine.model.attention import Attention, Sight, Softmax, hide, merge, share, split
+from engine.model.attention import CORES, Attention, ReLU, Sight, Softmax, hide, merge, share, split
 from engine.model.masks import Causal, Full, Mask, Padding, Window
-from engine.model.positions import Positions, Rope
+from engine.model.positions import Alibi, Positions, Rope, Shaw, T5Buckets
 from tests.engine.model import by_hand
 
 INF = float("inf")
 EXACT = {"rtol": 0, "atol": 1e-10}
+AT = torch.arange(6)[None]
 MASKS = {
     "full": Full(),
     "causal": Causal(),
     "window": Window(2),
     "causal window": Causal() & Window(1),
     "padding": Padding(torch.tensor([[1] * 6, [1, 1, 1, 0, 0, 0]]) == 1),
+    "padding of nothing": Padding(torch.ones(2, 6) == 1),
     "causal padding": Causal() & Padding(torch.tensor([[1] * 6, [1, 1, 1, 0, 0, 0]]) == 1),
 }
 
@@ -47,6 +49,91 @@ def test_explicit_steps_equal_loops_over_numbers(mask: Mask, n_kv_heads: int) ->
     weights, z = by_hand.attention(trace["q"], trace["k"], trace["v"], here.visible)
     torch.testing.assert_close(trace["weights"], torch.tensor(weights, dtype=torch.float64), **EXACT)
     torch.testing.assert_close(trace["z"], torch.tensor(z, dtype=torch.float64), **EXACT)
+
+
+def slope(h: int, i: int, j: int) -> float:
+    """ALiBi with four heads: 1/4, 1/16, 1/64, 1/256 for each step of distance."""
+    return -abs(i - j) * 0.25 ** (h + 1)
+
+
+def bucket(h: int, i: int, j: int) -> float:
+    """T5 with four buckets for both sides: itself, left of it, (none), right of it; told by the table of `numbered`."""
+    return 10 * h + (0 if i == j else 1 if j < i else 3)
+
+
+def bucket_left(h: int, i: int, j: int) -> float:
+    """T5 with four buckets for the left: distances 0, 1, 2, and all that are more; what is right counts as 0."""
+    return 10 * h + min(max(i - j, 0), 3)
+
+
+def numbered(both_sides: bool) -> T5Buckets:
+    """Bucket b of head h holds 10 h + b."""
+    scheme = T5Buckets(4, 4, 3, both_sides=both_sides).double()
+    scheme.table.weight.data = torch.arange(4.0)[:, None].double() + 10 * torch.arange(4.0).double()
+    return scheme
+
+
+def shaw(scale: float) -> tuple[Shaw, dict]:
+    scheme = Shaw(2, 2, 3, scale).double()
+    for table in (scheme.keys, scheme.values):
+        table.data = torch.randn(2, 5, 3, dtype=torch.float64)
+    return scheme, {"a_k": scheme.keys[1].detach(), "a_v": scheme.values[1].detach()}
+
+
+RULES = {
+    "alibi": (Alibi(), {"bias": slope}),
+    "t5, both sides": (numbered(True), {"bias": bucket}),
+    "t5, left": (numbered(False), {"bias": bucket_left}),
+    "shaw": shaw(3**-0.5),
+    "no scale": (Positions(), {"scale": 1.0}),
+    "no scale, alibi": (Alibi(), {"scale": 1.0, "bias": slope}),
+    "half, shaw": tuple(rule if isinstance(rule, Shaw) else {**rule, "scale": 0.5} for rule in shaw(0.5)),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize(("scheme", "rules"), RULES.values(), ids=RULES)
+def test_schemes_scales_and_cores_equal_loops_over_numbers(
+    scheme: Positions, rules: dict, core: str, mask: Mask
+) -> None:
+    module = attention(n_kv_heads=2, layer=1, scale=rules.get("scale"), core=CORES[core])
+    x, here = text(), sight(mask, positions=scheme)
+    with capture() as trace:
+        out = module(x, x, here)
+    told = by_hand.Rules(**rules, core=core)
+    weights, z = by_hand.attention(trace["q"], trace["k"], trace["v"], here.visible, told)
+    torch.testing.assert_close(trace["weights"], torch.tensor(weights, dtype=torch.float64), **EXACT)
+    torch.testing.assert_close(trace["z"], torch.tensor(z, dtype=torch.float64), **EXACT)
+    torch.testing.assert_close(module(x, x, here), out, **EXACT)  # fused, where there is a kernel
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+@pytest.mark.parametrize("name", ["alibi", "t5, both sides", "t5, left"])
+def test_a_bias_equals_torch_scaled_dot_product(name: str, mask: Mask) -> None:
+    """As a mask of numbers, with -inf where nobody may look."""
+    scheme, bias = RULES[name][0], RULES[name][1]["bias"]
+    module, x, here = attention(), text(), sight(mask, positions=scheme)
+    with capture() as trace:
+        module(x, x, here)
+    added = torch.tensor([[[bias(h, i, j) for j in range(6)] for i in range(6)] for h in range(4)]).double()
+    added = added.where(here.visible[:, None], -INF)
+    expected = F.scaled_dot_product_attention(trace["q"], trace["k"], trace["v"], added)
+    torch.testing.assert_close(trace["z"], expected, **EXACT)
+
+
+def test_relu_weights_by_hand() -> None:
+    """Scores 3, -1, 6 and one that is hidden: three can be seen."""
+    assert ReLU()(torch.tensor([[[[3.0, -1.0, 6.0, -INF]]]])).tolist() == [[[[1.0, 0.0, 2.0, 0.0]]]]
+    assert ReLU()(torch.tensor([[[[-INF, -INF]]]])).tolist() == [[[[0.0, 0.0]]]]
+
+
+def test_what_a_layer_knows_by_its_number_is_its_own() -> None:
+    """Shaw has vectors for each layer, T5's numbers are shared by all."""
+    for positions, differ in [(shaw(1.0)[0], True), (numbered(True), False)]:
+        q = torch.randn(2, 4, 6, 3, dtype=torch.float64)
+        first, second = (positions.bias(q, AT, AT, layer) for layer in (0, 1))
+        assert torch.equal(first, second) != differ
 
 
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)

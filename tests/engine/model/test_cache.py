@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import torch
 
@@ -120,6 +122,38 @@ def test_refused_tokens_are_forgotten() -> None:
     other = text(2)
     expected = model(torch.cat([ids[:, :5], other], dim=1))[:, 5:]
     torch.testing.assert_close(model(other, cache=cache), expected, **EXACT)
+
+
+def test_threads_that_decode_with_caches_of_their_own_hear_only_themselves() -> None:
+    """One model, two texts, forty rounds each: the logits and the rows of weights of each text alone."""
+    model = decoder_only(positions=Shaw(reach=3), n_kv_heads=2)
+    texts = {"one": text(6, rows=1), "other": text(6, rows=1).flip(1)}
+    name = "decoder.layers.1.self_attention.weights"
+
+    def decoded(ids: torch.Tensor) -> torch.Tensor:
+        """The logits of the last token, and its row, read token by token."""
+        cache = KVCache()
+        for i in range(ids.shape[1]):
+            with capture(name) as trace:
+                logits = model(ids[:, i : i + 1], cache=cache)
+        return torch.cat([logits.flatten(), trace[name].flatten()])
+
+    with torch.no_grad():
+        alone = {who: decoded(ids) for who, ids in texts.items()}
+    assert not torch.equal(alone["one"], alone["other"])
+    right = dict.fromkeys(texts, 0)
+
+    def work(who: str) -> None:
+        with torch.no_grad():
+            for _ in range(40):
+                right[who] += torch.equal(decoded(texts[who]), alone[who])
+
+    threads = [threading.Thread(target=work, args=(who,)) for who in texts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert right == {"one": 40, "other": 40}
 
 
 @torch.no_grad()

@@ -13,6 +13,17 @@ def test_layer_norm_takes_the_variance_of_all_there_is() -> None:
     torch.testing.assert_close(LayerNorm(4, 1e-5)(torch.tensor([1.0, 2, 3, 6])), expected, rtol=0, atol=1e-6)
 
 
+def test_layer_norm_by_its_formula() -> None:
+    x = torch.randn(3, 5, dtype=torch.float64)
+    norm = LayerNorm(5, 1e-3).double()
+    norm.weight.data, norm.bias.data = torch.randn(2, 5, dtype=torch.float64)
+    for row, out in zip(x.tolist(), norm(x).tolist(), strict=True):
+        mean = sum(row) / 5
+        deviation = (sum((number - mean) ** 2 for number in row) / 5 + 1e-3) ** 0.5
+        scaled = zip(row, norm.weight.tolist(), norm.bias.tolist(), strict=True)
+        assert out == pytest.approx([(n - mean) / deviation * w + b for n, w, b in scaled], abs=1e-10)
+
+
 def test_constant_vectors_become_zeros() -> None:
     assert LayerNorm(4, 1e-12)(torch.full((4,), 7.0)).tolist() == [0, 0, 0, 0]
 
@@ -51,6 +62,24 @@ def test_the_slots_of_a_residual(slot: str) -> None:
     assert list(trace) == ["resid_pre", "normed", "branch", "resid_post"]
     assert torch.equal(trace["normed"], norm(X) if slot == "pre" else X)
     assert torch.equal(trace["branch"], 2 * trace["normed"])
+
+
+def test_a_sandwich_has_a_norm_before_and_one_after() -> None:
+    pre, after = LayerNorm(3, 1e-5), RMSNorm(3, 1e-5)
+    pre.weight.data, after.weight.data = torch.tensor([1.0, 2, 3]), torch.tensor([3.0, 1, 2])
+    residual = Residual(pre=pre, branch_norm=after)
+    name_taps(residual)
+    with capture() as trace:
+        out = residual(X, lambda x: x + 1)
+    torch.testing.assert_close(out, X + after(pre(X) + 1))
+    torch.testing.assert_close(trace["branch"], after(pre(X) + 1))  # what is added, so that parts add up
+
+
+def test_parallel_sublayers_read_one_stream() -> None:
+    """The second branch reads x, and is added to what the first made of it."""
+    residual = Residual(pre=LayerNorm(3, 1e-5))
+    onto = torch.tensor([[[10.0, 20.0, 30.0]]])
+    torch.testing.assert_close(residual(X, lambda x: 2 * x, onto=onto), onto + 2 * residual.pre(X))
 
 
 def test_an_empty_residual_only_adds() -> None:
