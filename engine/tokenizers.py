@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import tokenizers
@@ -312,7 +313,7 @@ class PretrainedTokenizer(Tokenizer):
         """Raises AtlasError for text that is no Unicode, such as half of a surrogate pair."""
         refuse_half_characters(text)
         encoded = self._library.encode(text, add_special_tokens=not begin)
-        ids, spans = list(encoded.ids), list(encoded.offsets)
+        ids, spans = list(encoded.ids), _without_added_blank(encoded.tokens, encoded.offsets)
         if begin and self.bos_id is not None and ids[:1] != [self.bos_id]:
             ids, spans = [self.bos_id, *ids], [(0, 0), *spans]
         return Encoding(text, tuple(self._tokens(text, ids, spans)))
@@ -365,6 +366,14 @@ def refuse_half_characters(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise AtlasError("the text has no character at position {start}", start=error.start) from None
+
+
+def _without_added_blank(pieces: list[str], spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The blank that SentencePiece puts before a text stands nowhere; the library puts it on the first character."""
+    added = [piece == "▁" and _overlap(*pair) for piece, pair in zip(pieces, pairwise(spans), strict=False)]
+    return [
+        (start, start if blank else end) for blank, (start, end) in zip([*added, False], spans, strict=False)
+    ]
 
 
 def _neighbours(spans: list[tuple[int, int]], index: int) -> list[tuple[int, int]]:

@@ -38,17 +38,62 @@ def half(value: float) -> bytes:
             half(0.5) + np.array([-128, -1, 0, 1, 127] + [2] * 27, dtype=np.int8).tobytes(),
             [-64, -0.5, 0, 0.5, 63.5] + [1.0] * 27,
         ),
+        (
+            Kind.Q5_0,
+            half(0.5) + bytes([0, 0, 255, 255]) + NIBBLES.tobytes(),  # a fifth bit for the upper half only
+            [*np.arange(-16, 0) * 0.5, *np.arange(15, -1, -1) * 0.5],
+        ),
+        (Kind.F32, np.arange(32, dtype=np.float32).tobytes(), [*range(32)]),
+        (Kind.F16, (np.arange(32) / 4).astype(np.float16).tobytes(), [*np.arange(32) / 4]),
+        (Kind.BF16, np.array([0x3FC0, 0xC000] * 16, dtype=np.uint16).tobytes(), [1.5, -2.0] * 16),
     ],
-    ids=["Q4_0", "Q4_1", "Q8_0"],
+    ids=["Q4_0", "Q4_1", "Q8_0", "Q5_0", "F32", "F16", "BF16"],
 )
 def test_a_block_is_decoded_to_the_numbers_it_stands_for(tmp_path, kind, block, expected):
     path = tmp_path / "one.gguf"
+    width = {Kind.F32: np.float32, Kind.F16: np.float16}.get(kind, np.uint8)
     with Writer(path) as file:
-        file.add_tensor("one", np.frombuffer(block, dtype=np.uint8)[None], raw_dtype=kind)
+        file.add_tensor("one", np.frombuffer(block, dtype=width)[None], raw_dtype=kind)
     opened = GgufFile(path)
     assert opened.shapes == {"one": (1, 32)}
     assert opened.tensor("one")[0].tolist() == expected
     assert opened.quantisation == kind.name
+
+
+# Eight runs of 32: the scales 1..8 in six bits each, spread over twelve bytes, and the minimum 1 for all of them.
+SCALES = bytes([1, 2, 3, 4, 1, 1, 1, 1, 0x15, 0x16, 0x17, 0x18])
+UP, DOWN = np.tile(np.arange(16), 2), np.tile(np.arange(15, -1, -1), 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "block", "expected", "some"),
+    [
+        (
+            Kind.Q4_K,  # d, dmin, scales, and per 64 numbers 32 bytes whose low halves come first
+            half(0.5) + half(1) + SCALES + np.tile(NIBBLES, 8).tobytes(),
+            np.concatenate([0.5 * run * (UP if run % 2 else DOWN) - 1 for run in range(1, 9)]),
+            {0: -1.0, 15: 6.5, 32: 14.0, 64 + 3: 3.5, 255: -1.0},
+        ),
+        (
+            Kind.Q6_K,  # low four bits, high two bits, sixteen scales, d; twice the same 128 numbers but for the scales
+            np.tile(NIBBLES, 8).tobytes() + bytes([0b11100100] * 64) + bytes(range(1, 17)) + half(0.25),
+            np.concatenate([
+                0.25 * (8 * part + run + 1) * (codes[16 * (run % 2) : 16 * (run % 2) + 16] - 32)
+                for part in (0, 1)
+                for run, codes in enumerate(np.repeat([UP, UP + 16, DOWN + 32, DOWN + 48], 2, axis=0))
+            ]),
+            {0: -8.0, 15: -4.25, 32: -12.0, 64: 18.75, 96: 54.25, 128: -72.0, 255: 64.0},
+        ),
+    ],
+    ids=["Q4_K", "Q6_K"],
+)  # fmt: skip
+def test_a_block_of_256(tmp_path, kind, block, expected, some):
+    path = tmp_path / "one.gguf"
+    with Writer(path) as file:
+        file.add_tensor("one", np.frombuffer(block, dtype=np.uint8)[None], raw_dtype=kind)
+    found = GgufFile(path).tensor("one")[0].tolist()
+    assert found == expected.tolist()
+    assert {place: found[place] for place in some} == some
 
 
 def test_shapes_are_outermost_first_and_values_are_our_own(tmp_path):

@@ -4,16 +4,20 @@ folder.
 
 from __future__ import annotations
 
+import io
 import json
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 import torch
+from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from engine.config import AtlasError
 from engine.pretrained import vocabulary
 from engine.pretrained.gguf_file import GgufFile
+from engine.tokenizers import PretrainedTokenizer
 from tests.engine.pretrained import checkpoints
 from tests.engine.pretrained.checkpoints import Writer
 
@@ -174,6 +178,63 @@ def test_sentencepiece_offsets_are_those_of_the_text(sentencepiece):
     assert pieces["▁the"] == (0, 3)
     assert pieces["<0xE6>"] == pieces["<0x97>"] == pieces["<0xA5>"] == (4, 5)
     assert encoded.offsets[-1][1] == len("the 日 cat")
+
+
+CORPUS = [
+    "The animal didn't cross the street because it was too tired.", "She sells sea shells by the sea shore.",
+    "Der schnelle braune Fuchs springt über den faulen Hund.", "一只敏捷的棕色狐狸跳过了那条懒狗。",
+    "    def f(x):\n\treturn x ** 2  # twice the twice", "2025-06-03 12:30, 1 000 000 and 3.14159",
+    *(f"number {i} follows number {i - 1}, as the theory of the thing has it" for i in range(80)),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def trained() -> SentencePieceProcessor:
+    """A vocabulary as LLaMA has it, learned here by the library itself: BPE, bytes, blanks as they are."""
+    content = io.BytesIO()
+    SentencePieceTrainer.train(
+        sentence_iterator=iter(CORPUS), model_writer=content, vocab_size=420, model_type="bpe",
+        byte_fallback=True, character_coverage=0.99, normalization_rule_name="identity", split_digits=True,
+        remove_extra_whitespaces=False, add_dummy_prefix=True, allow_whitespace_only_pieces=True,
+        minloglevel=2,
+    )  # fmt: skip
+    return SentencePieceProcessor(model_proto=content.getvalue())
+
+
+def as_gguf(library: SentencePieceProcessor, path: Path, **settings: bool) -> Tokenizer:
+    ids = range(library.get_piece_size())
+    kinds = {library.is_unknown: 2, library.is_control: 3, library.is_byte: 6}
+    with Writer(path) as file:
+        file.add_tokenizer_model("llama")
+        file.add_token_list([library.id_to_piece(i) for i in ids])
+        file.add_token_scores([library.get_score(i) for i in ids])
+        file.add_token_types([next((kind for of, kind in kinds.items() if of(i)), 1) for i in ids])
+        file.add_bos_token_id(library.bos_id())
+        file.add_eos_token_id(library.eos_id())
+        for name, value in settings.items():
+            file.add_bool(f"tokenizer.ggml.{name}", value)
+        file.tensor("one", torch.zeros(1))
+    return vocabulary.from_gguf(GgufFile(path))
+
+
+@pytest.mark.parametrize("text", [*CORPUS[:6], *TEXTS[:-1], "the the", "  the", "thethethe theory ", "0 1"])
+def test_sentencepiece_cuts_as_the_library_of_that_name(trained, tmp_path, text):
+    expected = trained.encode(text, return_type="proto").pieces
+    encoded = PretrainedTokenizer(as_gguf(trained, tmp_path / "spm.gguf", add_bos_token=False)).encode(text)
+    assert encoded.ids == [piece.id for piece in expected]
+    for token, piece in zip(encoded.tokens, expected, strict=True):
+        if not token.piece.startswith(
+            "<0x"
+        ):  # its places count bytes, ours characters, and a part of one has none
+            assert text[token.start : token.end].encode() == text.encode()[piece.begin : piece.end]
+            assert not token.part_of_character
+
+
+def test_sentencepiece_without_the_blank_before_a_text(trained, tmp_path):
+    bare = as_gguf(trained, tmp_path / "spm.gguf", add_bos_token=False, add_space_prefix=False)
+    text = " the  sea"  # begins with what is else put before it
+    assert bare.encode(text).tokens == trained.encode(text[1:], return_type=str)
+    assert bare.decode(bare.encode(text).ids) == text
 
 
 BERT_PIECES = [
