@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 from engine.config import FeedForwardConfig, Learned, NormConfig, StackConfig, TransformerConfig
+from engine.pretrained.fused import joint_shape, part_of, third
 from engine.pretrained.hf_config import activation, not_built, require
 
 if TYPE_CHECKING:
@@ -103,6 +102,12 @@ def from_hf(name: str, values: Tensor, settings: dict[str, Any]) -> Tensor:
     return own.t().clone()  # of a bias, t is the bias itself
 
 
+gguf_shape, from_gguf = (
+    joint_shape,
+    third,
+)  # converters turn the matrices to (out, in), and leave Q, K and V in one
+
+
 def hf_from_gguf(file: GgufFile) -> dict[str, Any]:
     """The same settings from a GGUF file's metadata, under the keys of config.json."""
     return {
@@ -115,19 +120,3 @@ def hf_from_gguf(file: GgufFile) -> dict[str, Any]:
         "layer_norm_epsilon": file.get("gpt2.attention.layer_norm_epsilon", 1e-5),
         "tie_word_embeddings": "output.weight" not in file.shapes,
     }
-
-
-def gguf_shape(name: str, shape: tuple[int, ...], settings: dict[str, Any]) -> tuple[int, ...]:
-    """Converters turn the matrices to (out, in), and leave the rows of Q, K and V in one of them."""
-    return shape if part_of(name) is None else (3 * shape[0], *shape[1:])
-
-
-def from_gguf(name: str, values: np.ndarray, settings: dict[str, Any]) -> np.ndarray:
-    part = part_of(name)
-    return values if part is None else np.split(values, 3)[part].copy()
-
-
-def part_of(name: str) -> int | None:
-    """Which third of the joint matrix is this one: Q, K, V are 0, 1, 2; None for what stands alone."""
-    kind = name.rsplit(".", 2)[-2]
-    return ("W_q", "W_k", "W_v").index(kind) if kind in ("W_q", "W_k", "W_v") else None

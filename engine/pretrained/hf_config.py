@@ -70,11 +70,12 @@ _KEYS: dict[str, tuple[str, ...]] = {
         "scale_decoder_outputs", "scale_embedding", "normalize_before", "normalize_embedding",
         "add_final_layer_norm", "add_final_layernorm", "static_position_embeddings",
         "share_encoder_decoder_embeddings", "scale_attn_by_inverse_layer_idx", "add_cross_attention",
-        "use_sliding_window",
+        "use_sliding_window", "use_parallel_residual",
     ),
     _NUMBER: (
         "rope_theta", "rope_scaling.rope_theta", "rope_parameters.rope_theta", "rms_norm_eps", "layer_norm_eps",
         "layer_norm_epsilon", "rope_scaling.factor", "rope_scaling.low_freq_factor", "rope_scaling.high_freq_factor",
+        "rotary_pct", "rotary_emb_base", "rope_scaling.partial_rotary_factor", "rope_parameters.partial_rotary_factor",
         "rope_parameters.factor", "rope_parameters.low_freq_factor", "rope_parameters.high_freq_factor",
     ),
     _WHOLE: (

@@ -59,6 +59,16 @@ def gpt2(seed: int = 0, **changes) -> transformers.GPT2LMHeadModel:
     return stirred(transformers.GPT2LMHeadModel(transformers.GPT2Config(**settings)))
 
 
+def gpt_neox(seed: int = 0, **changes) -> transformers.GPTNeoXForCausalLM:
+    settings = {
+        "vocab_size": VOCAB, "hidden_size": 24, "intermediate_size": 40, "num_hidden_layers": 3,
+        "num_attention_heads": 3, "max_position_embeddings": 64, "bos_token_id": 1, "eos_token_id": 2,
+        "attn_implementation": "eager", **changes,
+    }  # fmt: skip
+    torch.manual_seed(seed)
+    return stirred(transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**settings)))
+
+
 def stirred(model):
     """Every parameter away from the 0 and 1 it starts with, and large enough for the layers to matter."""
     for value in model.parameters():
@@ -229,4 +239,35 @@ def gpt2_as_gguf(model: transformers.GPT2LMHeadModel, path: Path) -> Path:
                     "ffn_norm": "ln_2", "ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj",
                 }.items():  # fmt: skip
                     file.tensor(f"blk.{i}.{name}.{part}", weights[f"transformer.h.{i}.{source}.{part}"].t())
+    return path
+
+
+def gpt_neox_as_gguf(model: transformers.GPTNeoXForCausalLM, path: Path) -> Path:
+    """Writes a GPT-NeoX as converters do, in F32: all queries before all keys, and them before all values."""
+    config, weights = model.config, dict(model.state_dict())
+    n_heads, d_k = config.num_attention_heads, config.hidden_size // config.num_attention_heads
+    rope = config.rope_parameters or {}
+    apart = [
+        head * 3 * d_k + part * d_k + i for part in range(3) for head in range(n_heads) for i in range(d_k)
+    ]
+    with Writer(path, "gptneox") as file:
+        file.settings(config)
+        file.add_layer_norm_eps(config.layer_norm_eps)
+        file.add_rope_dimension_count(int(d_k * (rope.get("partial_rotary_factor") or 1.0)))
+        file.add_parallel_residual(config.use_parallel_residual)
+        file.byte_bpe([*byte_pieces()[:VOCAB]], [])
+        file.tensor("token_embd.weight", weights["gpt_neox.embed_in.weight"])
+        file.tensor("output.weight", weights["lm_head.weight"])
+        for part in ("weight", "bias"):
+            file.tensor(f"output_norm.{part}", weights[f"gpt_neox.final_layer_norm.{part}"])
+            for i in range(config.num_hidden_layers):
+                theirs = f"gpt_neox.layers.{i}."
+                joint = weights[f"{theirs}attention.query_key_value.{part}"]
+                file.tensor(f"blk.{i}.attn_qkv.{part}", joint[apart])
+                for name, source in {
+                    "attn_norm": "input_layernorm", "attn_output": "attention.dense",
+                    "ffn_norm": "post_attention_layernorm", "ffn_up": "mlp.dense_h_to_4h",
+                    "ffn_down": "mlp.dense_4h_to_h",
+                }.items():  # fmt: skip
+                    file.tensor(f"blk.{i}.{name}.{part}", weights[f"{theirs}{source}.{part}"])
     return path

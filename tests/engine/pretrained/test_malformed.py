@@ -20,7 +20,7 @@ from tests.engine.training.copying import Copying, small
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
-@pytest.fixture(params=["llama", "qwen2", "gpt2", "bert"])
+@pytest.fixture(params=["llama", "qwen2", "gpt2", "gpt_neox", "bert"])
 def folder(request, tmp_path):
     model = getattr(checkpoints, request.param)()
     return checkpoints.save(model, tmp_path / "model")
