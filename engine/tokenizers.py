@@ -16,7 +16,7 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -30,7 +30,8 @@ from engine.config import AtlasError
 class Token:
     """One token of a text, standing for `text[start:end]`; a special that nobody typed stands for nothing.
 
-    `part_of_character` marks one of several tokens that make up a single character.
+    `part_of_character` marks one of several tokens that make up a single character; `segment` says which of two texts
+    read together it belongs to, as the model is told.
     """
 
     id: int
@@ -41,6 +42,7 @@ class Token:
     special: bool = False
     part_of_character: bool = False
     unknown: bool = False
+    segment: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Encoding:
-    """A text and its tokens, specials included."""
+    """A text and its tokens, specials included; of two texts read together, both with a blank between them."""
 
     text: str
     tokens: tuple[Token, ...]
@@ -66,6 +68,10 @@ class Encoding:
     @property
     def ids(self) -> list[int]:
         return [token.id for token in self.tokens]
+
+    @property
+    def segments(self) -> list[int]:
+        return [token.segment for token in self.tokens]
 
     @property
     def pieces(self) -> list[str]:
@@ -120,6 +126,10 @@ class Tokenizer(ABC):
     @abstractmethod
     def encode(self, text: str, begin: bool = False) -> Encoding:
         """Tokens of a text; with `begin` a decoder's input, which starts with BOS where there is one."""
+
+    def encode_pair(self, first: str, second: str) -> Encoding | None:
+        """Two texts to be read together, each token with its segment; None where no template joins two."""
+        return None
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
@@ -314,9 +324,23 @@ class PretrainedTokenizer(Tokenizer):
         refuse_half_characters(text)
         encoded = self._library.encode(text, add_special_tokens=not begin)
         ids, spans = list(encoded.ids), _without_added_blank(encoded.tokens, encoded.offsets)
-        if begin and self.bos_id is not None and ids[:1] != [self.bos_id]:
+        if begin and self.bos_id is not None:
             ids, spans = [self.bos_id, *ids], [(0, 0), *spans]
         return Encoding(text, tuple(self._tokens(text, ids, spans)))
+
+    def encode_pair(self, first: str, second: str) -> Encoding | None:
+        """Raises AtlasError for text that is no Unicode, such as half of a surrogate pair."""
+        refuse_half_characters(first)
+        refuse_half_characters(second)
+        encoded = self._library.encode(first, second)
+        if None not in encoded.sequence_ids:  # nothing stands before, between or behind the texts
+            return None
+        shifts = [len(first) + 1 if sequence == 1 else 0 for sequence in encoded.sequence_ids]
+        spans = _without_added_blank(encoded.tokens, encoded.offsets)
+        placed = [(start + shift, end + shift) for (start, end), shift in zip(spans, shifts, strict=True)]
+        text = f"{first} {second}"
+        tokens = self._tokens(text, list(encoded.ids), placed)
+        return Encoding(text, tuple(map(_in_segment, tokens, encoded.type_ids)))
 
     def decode(self, ids: Sequence[int]) -> str:
         return self._library.decode(list(ids), skip_special_tokens=True)
@@ -358,6 +382,10 @@ class PretrainedTokenizer(Tokenizer):
         if match := re.fullmatch("<0x([0-9A-F]{2})>", piece):  # the byte fallback of SentencePiece
             return bytes.fromhex(match[1]).decode("utf-8", errors="bytes-in-brackets")
         return piece.removeprefix("##").replace("▁", " ")
+
+
+def _in_segment(token: Token, segment: int) -> Token:
+    return replace(token, segment=segment)
 
 
 def refuse_half_characters(text: str) -> None:

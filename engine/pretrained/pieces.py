@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,14 @@ from engine.pretrained.weights import read_json
 if TYPE_CHECKING:
     from engine.sentencepieces import SentencePieceTokenizer
 
+Read = Callable[[Path, Mapping[str, "int | None"]], "SentencePieceTokenizer"]
+
 MARIAN = ("source.spm", "target.spm", "vocab.json")
 T5 = "spiece.model"
 _SENTINELS = 100  # <extra_id_99> to <extra_id_0>, in this order: they stand for gaps in a text
 
 
-def marian(folder: Path, marks: dict[str, int | None]) -> SentencePieceTokenizer:
+def marian(folder: Path, marks: Mapping[str, int | None]) -> SentencePieceTokenizer:
     """Of source.spm, target.spm and vocab.json, which gives their pieces ids. marks: bos_id, eos_id, pad_id.
 
     A code such as >>fr<< before a text tells which language to write, and is one token.
@@ -35,7 +37,7 @@ def marian(folder: Path, marks: dict[str, int | None]) -> SentencePieceTokenizer
     return _built(folder, **contents, ids=ids, specials=specials, whole="^>>.*?<<|</s>|<pad>|<unk>", **marks)
 
 
-def t5(folder: Path, marks: dict[str, int | None]) -> SentencePieceTokenizer:
+def t5(folder: Path, marks: Mapping[str, int | None]) -> SentencePieceTokenizer:
     """Of spiece.model, whose pieces have its own ids, and the sentinels after them. Raises AtlasError as `marian`."""
     content = _content(folder / T5)
     pieces = _pieces(folder, content)
@@ -53,7 +55,7 @@ def t5(folder: Path, marks: dict[str, int | None]) -> SentencePieceTokenizer:
     return _built(folder, source=content, target=content, ids=ids, specials=specials, whole=whole, **marks)
 
 
-def reader(folder: Path) -> Callable[[Path, dict[str, int | None]], SentencePieceTokenizer] | None:
+def reader(folder: Path) -> Read | None:
     """What reads the pieces of a folder, None where there are none or tokenizer.json says the same.
 
     Marian's tokenizer.json, where there is one, knows the source only.

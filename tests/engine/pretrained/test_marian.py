@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -95,7 +96,7 @@ def test_it_writes_the_same_and_never_pad(tmp_path):
 
 
 def test_the_bias_on_the_logits_may_be_missing(folder):
-    with_bias = load(folder)
+    with_bias: Any = load(folder)
     change_weights(folder, lambda weights: weights.pop("final_logits_bias"))
     without = load(folder)
     assert not without.config.head_bias
