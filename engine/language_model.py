@@ -45,22 +45,25 @@ EMBEDDED = Path(__file__).parent.parent / "assets" / "models"
 WHOLE_UP_TO = 64  # tokens; a longer trace keeps only what grows with the text, not with its square
 
 
-def load(name_or_path: str | Path, *, device: str = "cpu", dtype: str = "float32") -> LanguageModel:
+def load(
+    name_or_path: str | Path, *, device: str = "cpu", dtype: str = "float32", **own: Any
+) -> LanguageModel:
     """A model by its name in the catalogue, by the name of an embedded one, from a folder or a GGUF file.
 
-    device: cpu, cuda or mps; dtype: float32, float16 or bfloat16, which the model computes in.
+    device: cpu, cuda or mps; dtype: float32, float16 or bfloat16, which the model computes in. A model of one's own
+    takes its config, renames and tokenizer; see pretrained.own.
     Raises AtlasError, one sentence, for whatever is missing, truncated, foreign or too large.
     """
     if not isinstance(name_or_path, str | Path):
         raise AtlasError("load takes a name or a path, not {kind}", kind=type(name_or_path).__name__)
     folder = EMBEDDED / str(name_or_path) if str(name_or_path) in embedded() else Path(name_or_path)
-    if os.path.isfile(folder / "card.json"):  # pathlib's own raises for a path that is too long
+    if not own and os.path.isfile(folder / "card.json"):  # pathlib's own raises for a path that is too long
         read = _read_run  # only it imports what it needs, and so does the other
     else:
         from engine.pretrained.loader import load as read
 
         folder = name_or_path
-    config, model, tokenizer, card = read(folder, device=device, dtype=dtype)
+    config, model, tokenizer, card = read(folder, device=device, dtype=dtype, **own)
     return LanguageModel(card["name"], card["title"], config, tokenizer, model, card)
 
 
@@ -193,11 +196,35 @@ class LanguageModel:
         Raises AtlasError if there is nothing to read, if it is longer than max_len, or if a token is none of
         those the model has a vector for.
         """
-        if not isinstance(text, str):
-            raise AtlasError("a text is read, not {kind}", kind=type(text).__name__)
+        _need_text(text)
         encoding = self.tokenizer.encode(text, begin)
         if not begin and all(token.special for token in encoding.tokens):
             raise AtlasError("there is nothing to read: type at least one word")
+        return self._readable(encoding)
+
+    def encode_pair(self, first: str, second: str) -> Encoding:
+        """Two texts as this model reads them together, each token with its segment.
+
+        Raises AtlasError as `encode` does, and where the tokenizer joins no two texts or the model does not tell so many
+        segments apart.
+        """
+        _need_text(first)
+        _need_text(second)
+        encoding = self.tokenizer.encode_pair(first, second)
+        if encoding is None:
+            raise AtlasError("{model} reads one text: its tokenizer does not join two", model=self.title)
+        if all(token.special for token in encoding.tokens):
+            raise AtlasError("there is nothing to read: type at least one word")
+        needed, known = max(encoding.segments) + 1, max(1, self.config.stacks["encoder"].n_segments)
+        if needed > known:
+            raise AtlasError(
+                "{model} does not tell two texts apart: they need {needed} segments, and it has learned {limit}",
+                model=self.title, needed=needed, limit=self.config.stacks["encoder"].n_segments,
+            )  # fmt: skip
+        return self._readable(encoding)
+
+    def _readable(self, encoding: Encoding) -> Encoding:
+        """The encoding itself, if the model can read it."""
         if len(encoding) > self.max_len:
             raise AtlasError(
                 "this text has {n} tokens, more than the {limit} that {model} can read",
@@ -226,16 +253,24 @@ class LanguageModel:
     ) -> TextTrace:
         """Read a text and keep what the taps hear. `names`, `edits` and `grad` are those of `capture`.
 
-        An encoder-decoder reads `target` with its decoder, or without one what it writes itself. All taps are
-        kept by default; of texts beyond 64 tokens not the query-by-key ones, which `layer_trace` makes again.
+        An encoder-decoder reads `target` with its decoder, or without one what it writes itself; an encoder alone reads
+        it as the second of two texts. All taps are kept by default; of texts beyond 64 tokens not the query-by-key ones,
+        which `layer_trace` makes again.
         """
         source, target_text, written = self._texts(text, target)
         texts = [encoding for encoding in (source, target_text) if encoding]
         if names is None:
             names = "*" if max(map(len, texts)) <= WHOLE_UP_TO else self._narrow_taps
         with torch.set_grad_enabled(grad), capture(names, edits, grad) as heard:
-            self.model(*(self.batch(encoding.ids) for encoding in texts))
+            self._read(texts)
         return TextTrace(heard, source, target_text, written, edits or {})
+
+    def _read(self, texts: list[Encoding]) -> None:
+        ids = [self.batch(encoding.ids) for encoding in texts]
+        if any(texts[0].segments):
+            self.model(*ids, segments=self.batch(texts[0].segments))
+        else:
+            self.model(*ids)
 
     def layer_trace(self, trace: TextTrace, stack: str, layer: int) -> TextTrace:
         """Every tap of one layer: taken from the trace, or computed again from what the layer found there.
@@ -389,9 +424,11 @@ class LanguageModel:
         if isinstance(self.model, EncoderDecoder):
             read = self._written(text) if target is None else self.encode(target, begin=True)
             return self.encode(text), read, target is None
+        if self.config.encoder:
+            return self.encode(text) if target is None else self.encode_pair(text, target), None, False
         if target is not None:
             raise AtlasError("{model} takes one text: only an encoder-decoder has a target", model=self.title)
-        return (self.encode(text), None, False) if self.config.encoder else (None, self.encode(text), False)
+        return None, self.encode(text), False
 
     def _written(self, text: str) -> Encoding:
         """The target that the model makes of a source, greedily, without the EOS that ends it."""
@@ -401,6 +438,11 @@ class LanguageModel:
     @cached_property
     def _narrow_taps(self) -> list[str]:
         return [name for name, dims in self.taps.items() if not {"query", "key"} <= set(dims)]
+
+
+def _need_text(text: Any) -> None:
+    if not isinstance(text, str):
+        raise AtlasError("a text is read, not {kind}", kind=type(text).__name__)
 
 
 def _numbers(name: str, value: Any, like: Tensor) -> Tensor:

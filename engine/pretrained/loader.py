@@ -29,7 +29,7 @@ from engine.config import AtlasError, TransformerConfig
 from engine.model import held
 from engine.model.build import build_empty
 from engine.model.transformer import Transformer
-from engine.pretrained import derived, devices, hf_config, pieces, renaming, sources, vocabulary
+from engine.pretrained import derived, devices, hf_config, own, pieces, renaming, sources, vocabulary
 from engine.pretrained.catalogue import CATALOGUE
 from engine.pretrained.devices import Target
 from engine.pretrained.families import FAMILIES, GGUF_FAMILIES
@@ -49,16 +49,30 @@ class Loaded(NamedTuple):
     meta: dict[str, Any]
 
 
-def load(name_or_path: str | Path, *, device: str = "cpu", dtype: str = "float32") -> Loaded:
-    """Opens a catalogue model, a GGUF file or a folder in the Hugging Face layout, ready to run.
+def load(
+    name_or_path: str | Path,
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    config: Any = None,
+    renames: Any = None,
+    tokenizer: Any = None,
+) -> Loaded:
+    """Opens a catalogue model, a GGUF file, a folder in the Hugging Face layout or a model of one's own, ready to run.
 
-    device, dtype: where the weights go and what numbers they become; see `devices`. Raises AtlasError, one
-    sentence, for whatever is missing, damaged, too large or of a family that is not built.
+    device, dtype: where the weights go and what numbers they become; see `devices`. config, renames, tokenizer: of a
+    model of one's own; see `own`. Raises AtlasError, one sentence, for whatever is missing, damaged, too large or of a
+    family that is not built.
     """
     target = devices.target(device, dtype)
     try:
-        path = sources.locate(name_or_path)
-        loaded = _from_folder(path, target) if path.is_dir() else _from_gguf(path, target)
+        if config is not None:
+            path = Path(name_or_path).expanduser()
+            loaded = _from_own(own.given(path, config, renames, tokenizer), target)
+        else:
+            _refuse_without_config(renames=renames, tokenizer=tokenizer)
+            path = sources.locate(name_or_path)
+            loaded = _opened(path, target)
     except OSError as error:
         raise sources.unreadable(name_or_path, error) from error
     except MemoryError as error:
@@ -68,6 +82,30 @@ def load(name_or_path: str | Path, *, device: str = "cpu", dtype: str = "float32
         ) from error
     loaded.meta.update(_titles(str(name_or_path), path))
     return loaded
+
+
+def _opened(path: Path, target: Target) -> Loaded:
+    if not path.is_dir():
+        return _from_gguf(path, target)
+    if (path / own.DESCRIPTION).is_file():
+        return _from_own(own.described(path), target)
+    return _from_folder(path, target)
+
+
+def _refuse_without_config(**given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise AtlasError("{name} belongs to a model of one's own: give its config too.", name=name)
+
+
+def _from_own(model: own.OwnModel, target: Target) -> Loaded:
+    plan = _plan(model.config, model.renames, model, model.stored, model.weights.shapes, model.path, target)
+    model.weights.check_types(plan.values())
+    state = {ours: target.copy(model.part(ours, model.weights[theirs])) for ours, theirs in plan.items()}
+    tokenizer = model.tokenizer
+    marks = {"bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id, "pad_id": tokenizer.pad_id}
+    meta = {"family": "own", "stored_as": model.weights.stored_as, **marks}
+    return _assemble(model.config, state, tokenizer, meta)
 
 
 def _from_folder(path: Path, target: Target) -> Loaded:
@@ -152,7 +190,7 @@ def _family(name: str, families: dict[str, ModuleType], path: Path) -> ModuleTyp
 def _plan(
     config: TransformerConfig,
     table: renaming.Table,
-    family: ModuleType,
+    family: ModuleType | own.OwnModel,
     stored: Callable[[str, Shape], Shape],
     shapes: dict[str, Shape],
     path: Path,

@@ -122,14 +122,18 @@ def _located(name_or_path: str | Path) -> Path:
         )  # fmt: skip
     if path.suffix in (*weights.SUFFIXES, ".json"):
         raise AtlasError(
-            "{path} is one file of a model: open the folder that holds it together with config.json.",
+            "{path} is one file of a model: open the folder that holds it together with config.json, or give its own "
+            "config.",
             path=str(path),
         )
     return path
 
 
+OPENS = ("config.json", "atlas.json")  # what makes a folder a model: of a known family, or of one's own
+
+
 def _in_folder(folder: Path) -> Path:
-    if (folder / "config.json").is_file():
+    if any((folder / name).is_file() for name in OPENS):
         return folder
     files = sorted(folder.glob("*.gguf"))
     if len(files) == 1:
