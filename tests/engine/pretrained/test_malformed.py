@@ -14,15 +14,16 @@ from engine.model.build import build
 from engine.pretrained import hf_config
 from engine.pretrained.loader import load
 from engine.training.runs import save_checkpoint
-from tests.engine.pretrained import checkpoints
+from tests.engine.pretrained import checkpoints, translators
 from tests.engine.training.copying import Copying, small
 
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
-@pytest.fixture(params=["llama", "qwen2", "gpt2", "gpt_neox", "bert"])
+@pytest.fixture(params=["llama", "qwen2", "gpt2", "gpt_neox", "bert", "roberta", "t5", "marian"])
 def folder(request, tmp_path):
-    model = getattr(checkpoints, request.param)()
+    home = translators if hasattr(translators, request.param) else checkpoints
+    model = getattr(home, request.param)()
     return checkpoints.save(model, tmp_path / "model")
 
 
@@ -35,16 +36,18 @@ def own(tmp_path):
     return tmp_path / "own"
 
 
-GPT2 = {
-    "num_hidden_layers": "n_layer", "hidden_size": "n_embd", "intermediate_size": "n_inner",
-    "num_attention_heads": "n_head",
-}  # fmt: skip
+USUAL = ("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads")
+NAMES = {
+    "gpt2": ("n_layer", "n_embd", "n_inner", "n_head"),
+    "t5": ("num_layers", "d_model", "d_ff", "num_heads"),
+    "marian": ("encoder_layers", "d_model", "encoder_ffn_dim", "encoder_attention_heads"),
+}
 
 
 def called(folder, key: str) -> str:
     """What this model's config.json calls a setting that most call `key`."""
-    names = {"gpt2": GPT2}
-    return names.get(json.loads((folder / "config.json").read_text())["model_type"], {}).get(key, key)
+    own = NAMES.get(json.loads((folder / "config.json").read_text())["model_type"], USUAL)
+    return own[USUAL.index(key)] if key in USUAL else key
 
 
 def change(path, **changes) -> None:
@@ -109,6 +112,11 @@ def test_no_setting_of_a_wrong_type_is_more_than_a_sentence(folder, value):
         ("sliding_window", 0, '"sliding_window" should be a whole number above 0, not 0'),
         ("rope_scaling", {"factor": "2"}, '"rope_scaling.factor" should be a number above 0, not "2"'),
         ("layer_types", ["full_attention", 3], r'"layer_types" should be a list of texts, not \[…\]'),
+        ("d_kv", 0, '"d_kv" should be a whole number above 0, not 0'),
+        ("num_decoder_layers", "3", '"num_decoder_layers" should be a whole number above 0, not "3"'),
+        ("feed_forward_proj", 3, '"feed_forward_proj" should be a text, not 3'),
+        ("scale_embedding", 1, '"scale_embedding" should be true or false, not 1'),
+        ("decoder_start_token_id", 1.5, '"decoder_start_token_id" should be the number of a token, not 1.5'),
         ("type_vocab_size", -1, '"type_vocab_size" should be a whole number from 0 on, not -1'),
     ],
 )
