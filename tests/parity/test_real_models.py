@@ -14,6 +14,8 @@ import pytest
 import torch
 
 from engine.capture import capture
+from engine.decoding import greedy, text_reader, texts
+from engine.model.transformer import DecoderOnly
 from engine.pretrained import catalogue, sources, vocabulary
 from engine.pretrained.__main__ import main
 from engine.pretrained.gguf_file import GgufFile
@@ -127,6 +129,9 @@ def test_sixteen_greedy_ids(key):
             ids.append(int(loaded.model(torch.tensor([ids]))[0, -1].argmax()))
     written = ids[-16:]
     assert written == TEXTS[key]["greedy_16_ids"]
+    assert isinstance(loaded.model, DecoderOnly)
+    cached = greedy(text_reader(loaded.model), torch.tensor([ids[:-16]]), max_new_tokens=16, max_len=2048)
+    assert texts(cached, 1) == [written]
     assert loaded.tokenizer.decode(written) == TEXTS[key]["greedy_16"]
 
 
