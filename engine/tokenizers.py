@@ -133,7 +133,7 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, specials left out."""
+        """The text of ids; specials, and ids that the vocabulary does not have, are left out."""
 
     @abstractmethod
     def label(self, id: int) -> str:
@@ -243,7 +243,7 @@ class _ListedTokenizer(Tokenizer):
         return [self._id(text[start:end]) for start, end in self.spans(text)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self.joint.join(self._pieces[id] for id in ids if id >= len(SPECIALS))
+        return self.joint.join(self._pieces[id] for id in ids if len(SPECIALS) <= id < len(self))
 
     def label(self, id: int) -> str:
         return self.piece(id) if self.is_special(id) else shown(self.piece(id))

@@ -275,3 +275,33 @@ def test_a_typed_special_is_only_text_to_our_own() -> None:
 def test_an_empty_text_has_no_tokens() -> None:
     assert CharacterTokenizer("a").encode("") == Encoding("", ())
     assert byte_level().encode("").tokens == ()
+
+
+def test_what_a_model_wrote_keeps_its_own_ids() -> None:
+    letters = CharacterTokenizer("abc")
+    assert letters.written([4, 5]) == letters.encode("ab", begin=True)
+    odd = letters.written([4, 2, 5])  # an end in the middle is no text
+    assert (odd.text, odd.ids, odd.pieces) == ("ab", [1, 4, 2, 5], ["<s>", "a", "</s>", "b"])
+    assert [(token.start, token.end) for token in odd.tokens] == [(0, 0), (0, 1), (1, 1), (1, 2)]
+    assert [token.special for token in odd.tokens] == [True, False, True, False]
+
+
+def test_two_pieces_that_would_be_cut_otherwise_stay_two() -> None:
+    tokenizer = sentence_piece()
+    ids = [2, 4, 3, 4]
+    assert tokenizer.encode(tokenizer.decode(ids), begin=True).ids != [1, *ids]
+    written = tokenizer.written(ids)
+    assert (written.text, written.ids) == (" b ab", [1, *ids])
+    assert written.labels == ["<s>", "␣", "b", "a", "b"]
+    assert [written.text[token.start : token.end] for token in written.tokens] == ["", " ", "b", " a", "b"]
+
+
+def test_an_id_beyond_the_vocabulary_is_shown_by_its_number() -> None:
+    written = word_piece().written([4, 99])
+    assert (written.text, written.labels) == ("the", ["the", "[99]"])
+    assert CharacterTokenizer("a").written([9]).pieces == ["<s>", "[9]"]
+
+
+def test_a_decoders_input_has_no_end_that_a_template_would_add() -> None:
+    assert word_piece().encode("the").ids == [2, 4, 3]
+    assert word_piece().encode("the", begin=True).ids == [4]

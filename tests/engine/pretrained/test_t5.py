@@ -192,3 +192,27 @@ def test_its_length_is_that_of_its_training(tmp_path):
     assert load(folder).config.max_len == 512
     rewrite(folder, lambda weights: None, n_positions=100)
     assert load(folder).config.max_len == 100
+
+
+def test_a_file_that_says_tied_is_tied_whatever_else_it_holds(tmp_path):
+    theirs = translators.t5()
+    folder = save(theirs, tmp_path)
+
+    def rename(weights):
+        weights["decoder.embed_tokens.weight"] = weights.pop("shared.weight")
+        weights["lm_head.weight"] = HEAD.clone()
+
+    rewrite(folder, rename, tie_word_embeddings=True, scale_decoder_outputs=None)
+    assert_same(theirs, load(folder).model)
+
+
+def test_a_layer_of_a_long_text_is_computed_again(tmp_path):
+    lm = engine.load(save(translators.t5(), tmp_path))
+    texts = " ".join(f"w{i % 37 + 2}" for i in range(70)), " ".join(f"w{i % 31 + 3}" for i in range(66))
+    long, whole = lm.trace(*texts), lm.trace(*texts, names="*")
+    for stack in ("encoder", "decoder"):
+        again = lm.layer_trace(long, stack, 1)
+        names = [name for name in whole if name.startswith(f"{stack}.layers.1.")]
+        assert f"{stack}.layers.1.self_attention.biased" not in long
+        assert names
+        assert all(torch.equal(again[name], whole[name]) for name in names)
