@@ -156,6 +156,13 @@ class _Listener:
                 got=f"shape {tuple(new.shape)}" if isinstance(new, Tensor) else type(new).__name__,
                 expected=tuple(value.shape),
             )
+        if (new.dtype == torch.bool) != (value.dtype == torch.bool):
+            raise AtlasError(
+                "the edit of {name} returned {got}, but {expected} belongs there: True means may attend",
+                name=tap.name,
+                got=str(new.dtype).removeprefix("torch."),
+                expected=str(value.dtype).removeprefix("torch."),
+            )
         return new.to(value)
 
     def check_names(self) -> None:

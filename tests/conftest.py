@@ -16,7 +16,7 @@ torch.set_num_threads(1)
 settings.register_profile(
     "short", max_examples=100, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("long", settings.get_profile("short"), max_examples=5000, derandomize=False)
+settings.register_profile("long", settings.get_profile("short"), max_examples=10_000, derandomize=False)
 settings.load_profile("short")
 
 

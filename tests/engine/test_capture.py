@@ -188,6 +188,44 @@ def test_silencing_a_head_takes_away_what_it_added() -> None:
     torch.testing.assert_close(whole[out] - edited[out], whole[z][:, 1] @ W_o.detach().T)
 
 
+def test_asking_for_weights_takes_no_other_road() -> None:
+    """Unheard, heard, and heard in layer 1 only: the same logits, causal, and the weights are those that were used."""
+    model, path = build(llama()).double().eval(), "decoder.layers.1.self_attention"
+    ids = torch.tensor([[1, 2, 3, 4, 5, 6]])
+    unheard = model(ids)
+    with capture() as trace:
+        heard = model(ids)
+    with capture(f"{path}.*") as only:
+        partly = model(ids)
+    assert torch.equal(heard, partly)
+    assert (heard - unheard).abs().max() < 1e-10
+    weights, v = only[f"{path}.weights"], only[f"{path}.v"].repeat_interleave(2, dim=1)
+    assert weights.shape == (1, 4, 6, 6)
+    assert weights.triu(1).eq(0).all()
+    merged = (weights @ v).transpose(1, 2).flatten(-2)
+    torch.testing.assert_close(part(model, path).W_o(merged), trace[f"{path}.out"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda visible: visible.to(torch.uint8),
+        lambda visible: visible.long(),
+        lambda visible: visible.float(),
+        lambda visible: torch.where(visible, 0.0, -torch.inf),  # true numbers would say the opposite
+    ],
+    ids=["uint8", "int64", "float32 of 0 and 1", "float32 of 0 and -inf"],
+)
+def test_what_may_be_attended_is_said_in_truth_values_only(wrong) -> None:
+    model, name = build(llama()).eval(), "decoder.layers.0.self_attention.visible"
+    with capture(edits={name: lambda visible, _: visible.clone()}):
+        model(IDS)
+    dtype = str(wrong(torch.ones(1, dtype=torch.bool)).dtype).removeprefix("torch.")
+    sentence = f"the edit of {name} returned {dtype}, but bool belongs there: True means may attend"
+    with pytest.raises(AtlasError, match=sentence), capture(edits={name: lambda visible, _: wrong(visible)}):
+        model(IDS)
+
+
 def test_each_thread_hears_its_own_runs_and_no_others() -> None:
     model = build(llama()).eval()
     inputs = {"one": IDS, "other": IDS.flip(1)}

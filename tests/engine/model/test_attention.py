@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
@@ -259,6 +261,15 @@ def test_weights_are_kept_before_dropout() -> None:
     torch.testing.assert_close(trace["dropped"][~dropped], trace["weights"][~dropped] / 0.8, **EXACT)
 
 
+def test_with_one_key_its_weight_is_1_whatever_dropout_does() -> None:
+    module, x = attention(dropout=0.2).train(), text(1)
+    with capture() as trace:
+        for _ in range(20):
+            module(x, x, sight(Full(), 1, 1))
+            assert trace["weights"].unique().tolist() == [1.0]
+            assert set(trace["dropped"].unique().tolist()) <= {0.0, 1.25}
+
+
 @pytest.mark.parametrize("listen", [True, False], ids=["explicit", "fused"])
 def test_a_query_that_may_look_nowhere_gets_zeros_and_spoils_nothing(listen: bool) -> None:
     visible = torch.tensor([[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]).bool()[None]
@@ -303,6 +314,22 @@ def test_masks_hold_in_every_precision(dtype: torch.dtype) -> None:
     weights = Softmax()(hide(scores, visible))
     assert weights.dtype == dtype
     assert weights.tolist() == [[[[1.0, 0.0], [0.5, 0.5]]]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("positions", [Positions(), Alibi(), shaw(1.0)[0]], ids=["none", "alibi", "shaw"])
+def test_two_masks_at_once_hide_wholly_in_half_precision(dtype: torch.dtype, positions: Positions) -> None:
+    module, here = (
+        attention().to(dtype),
+        sight(MASKS["causal padding"], positions=copy.deepcopy(positions).to(dtype)),
+    )
+    with capture() as trace:
+        out = module(text().to(dtype), text().to(dtype), here)
+    hidden = ~here.visible[:, None].expand(2, 4, 6, 6)
+    assert trace["masked"][hidden].isneginf().all()
+    assert trace["weights"][hidden].eq(0).all()
+    assert trace["weights"].dtype == out.dtype == dtype
+    assert out.isfinite().all()
 
 
 def test_half_precision_is_summed_in_single() -> None:

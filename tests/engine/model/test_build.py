@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from engine.capture import capture
-from engine.config import Learned, NoPositions, NormConfig, TransformerConfig
+from engine.config import Learned, NoPositions, NormConfig, T5Buckets, TransformerConfig
 from engine.model.build import build, build_empty
 from engine.model.transformer import DecoderOnly, Embedding, EncoderOnly
 from tests.engine.recipes import ASSEMBLIES, bert, config, llama, part, stack, vaswani
@@ -119,6 +119,38 @@ def test_scaling_stands_before_positions_and_only_there() -> None:
             4,
             5,
         ]  # sin 0 and cos 0 at the first token
+
+
+def test_dropout_falls_on_the_sum_of_embeddings_and_positions() -> None:
+    """What is kept is the whole sum, times 1 / (1 - 0.5); what is dropped is all of it."""
+    model = build(config(decoder=stack(dropout=0.5))).train()
+    with capture(["decoder.position", "decoder.layers.0.self_attention_residual.resid_pre"]) as trace:
+        model(IDS)
+    summed, entry = trace.values()
+    kept = entry != 0
+    assert 0 < kept.sum() < kept.numel()
+    torch.testing.assert_close(entry[kept], 2 * summed[kept])
+
+
+def test_t5_has_one_bias_for_all_layers_and_none_between_texts() -> None:
+    """Three layers, scores not scaled; a decoder's buckets are of what lies to the left only."""
+    t5 = {"n_layers": 3, "positions": T5Buckets(buckets=8, farthest=6), "scale": 1.0}
+    model = build(config(encoder=stack(**t5), decoder=stack(**t5))).double().eval()
+    with capture(["*.scores", "*.scaled", "*.biased"]) as trace:
+        model(IDS, IDS)
+    for name in ("encoder", "decoder"):
+        table = part(model, f"{name}.positions.table").weight
+        # one to the right is bucket 4 + 1 where both sides count, and 0 where nothing is to the right
+        right, left = (table[5] if name == "encoder" else table[0]), table[1]
+        for layer in range(3):
+            path = f"{name}.layers.{layer}.self_attention"
+            assert torch.equal(trace[f"{path}.scaled"], trace[f"{path}.scores"])
+            bias = trace[f"{path}.biased"] - trace[f"{path}.scaled"]
+            torch.testing.assert_close(bias[0, :, 0, 1], right, rtol=0, atol=1e-12)
+            torch.testing.assert_close(bias[0, :, 1, 0], left, rtol=0, atol=1e-12)
+    for layer in range(3):
+        path = f"decoder.layers.{layer}.cross_attention"
+        assert torch.equal(trace[f"{path}.biased"], trace[f"{path}.scores"])
 
 
 @pytest.mark.parametrize("tied", [True, False])

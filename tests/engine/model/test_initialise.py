@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -30,6 +31,9 @@ def made(name: Any, seed: int = 0, **changes: Any) -> dict[str, Tensor]:
     return {path: parameter.detach() for path, parameter in build(config, seed).named_parameters()}
 
 
+measured = cache(made)  # for tests that only look
+
+
 def ending(weights: dict[str, Tensor], *names: str) -> Tensor:
     """All numbers of the parameters whose path ends so."""
     return torch.cat([value.flatten() for path, value in weights.items() if path.endswith(names)])
@@ -54,7 +58,7 @@ TABLE, BIASES = ("embedding.table.weight",), ("W_q.bias", "W_in.bias", "W_out.bi
     ],
 )
 def test_uniform_up_to_the_bound(name: str, part: tuple[str, ...], bound: float) -> None:
-    values = ending(made(name), *part)
+    values = ending(measured(name), *part)
     assert float(values.abs().max()) <= bound * (1 + 1e-5)
     assert float(values.abs().max()) >= bound * 0.99
     assert float(values.std()) == pytest.approx(bound / 3**0.5, rel=0.03)
@@ -82,7 +86,7 @@ def test_uniform_up_to_the_bound(name: str, part: tuple[str, ...], bound: float)
     ],
 )
 def test_normal_of_the_deviation(name: str, part: tuple[str, ...], deviation: float) -> None:
-    values = ending(made(name), *part)
+    values = ending(measured(name), *part)
     assert float(values.std()) == pytest.approx(deviation, rel=0.02)
     assert float(values.mean()) == pytest.approx(0, abs=0.02 * deviation)
     beyond = float((values.abs() > deviation).float().mean())
@@ -91,7 +95,7 @@ def test_normal_of_the_deviation(name: str, part: tuple[str, ...], deviation: fl
 
 @pytest.mark.parametrize("name", SCHEMES)
 def test_biases_start_at_zero_and_norms_at_one(name: str) -> None:
-    weights = made(name)
+    weights = measured(name)
     assert ending(weights, "norm.weight", "pre.weight").unique().tolist() == [1.0]
     assert ending(weights, "norm.bias", "pre.bias").unique().tolist() == [0.0]
     assert ending(weights, *BIASES).eq(0).all() == (name != "torch")

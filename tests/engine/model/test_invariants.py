@@ -201,7 +201,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 @pytest.mark.parametrize("invariant", INVARIANTS, ids=lambda one: one.__name__)
 @given(case=cases())
-@settings(max_examples=settings().max_examples // 5)  # a model is made for each
+@settings(max_examples=settings().max_examples // 10)  # a model is made for each
 @torch.no_grad()
 def test_any_model(invariant: Callable[[Case], None], case: Case) -> None:
     invariant(case)

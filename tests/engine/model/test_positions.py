@@ -145,6 +145,10 @@ def test_shaw_counts_distances_to_its_reach() -> None:
     scheme = Shaw(1, reach=2, d_k=3, scale=1.0)
     assert scheme.index(at, at, like)[0, 0].tolist() == expected
     assert scheme.keys.shape == scheme.values.shape == (1, 5, 3)  # for a text of any length
+    far = torch.arange(50)[None]
+    index = scheme.index(far, far, torch.zeros(1, 1, 50, 50))[0, 0]
+    assert index[0].tolist() == [2, 3, *[4] * 48]
+    assert index[49].tolist() == [*[0] * 48, 1, 2]
 
 
 def test_shaw_adds_relative_vectors_to_keys_and_values() -> None:
