@@ -23,7 +23,7 @@ class HfFolder:
         hf_config.checked(
             self.config, path, only=("model_type", "quantization_config")
         )  # a family has its own
-        self._weights = Weights(weights.in_folder(path))
+        self.weights = Weights(weights.in_folder(path))
 
     @property
     def model_type(self) -> str:
@@ -34,11 +34,11 @@ class HfFolder:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        return self._weights.shapes
+        return self.weights.shapes
 
     @property
     def stored_as(self) -> str:
-        return self._weights.stored_as
+        return self.weights.stored_as
 
     def special_ids(self, begins_with: Sequence[str] = ("bos_token_id",)) -> dict[str, int | None]:
         """The ids of the tokens that begin a text, end it and fill it up, each None where config.json names none.
@@ -56,7 +56,7 @@ class HfFolder:
 
     def check_types(self, names: Iterable[str]) -> None:
         """Raises AtlasError when a tensor holds anything but floating-point numbers of 16 bits or more."""
-        self._weights.check_types(names)
+        self.weights.check_types(names)
 
     def check_copies(self, copies: Mapping[str, str]) -> None:
         """Raises AtlasError when a tensor is not the copy of another that it should be."""
@@ -71,4 +71,4 @@ class HfFolder:
 
     def tensor(self, name: str) -> Tensor:
         """One tensor as it is stored; it may be mapped, so whoever keeps it makes a copy."""
-        return self._weights[name]
+        return self.weights[name]

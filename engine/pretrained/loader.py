@@ -29,7 +29,7 @@ from engine.config import AtlasError, TransformerConfig
 from engine.model import held
 from engine.model.build import build_empty
 from engine.model.transformer import Transformer
-from engine.pretrained import derived, devices, hf_config, own, pieces, renaming, sources, vocabulary
+from engine.pretrained import derived, devices, hf_config, lora, own, pieces, renaming, sources, vocabulary
 from engine.pretrained.catalogue import CATALOGUE
 from engine.pretrained.devices import Target
 from engine.pretrained.families import FAMILIES, GGUF_FAMILIES
@@ -57,12 +57,13 @@ def load(
     config: Any = None,
     renames: Any = None,
     tokenizer: Any = None,
+    base: str | Path | None = None,
 ) -> Loaded:
     """Opens a catalogue model, a GGUF file, a folder in the Hugging Face layout or a model of one's own, ready to run.
 
     device, dtype: where the weights go and what numbers they become; see `devices`. config, renames, tokenizer: of a
-    model of one's own; see `own`. Raises AtlasError, one sentence, for whatever is missing, damaged, too large or of a
-    family that is not built.
+    model of one's own; see `own`. base: the folder that a LoRA adapter is merged into, where not the one it names.
+    Raises AtlasError, one sentence, for whatever is missing, damaged, too large or of a family that is not built.
     """
     target = devices.target(device, dtype)
     try:
@@ -72,7 +73,7 @@ def load(
         else:
             _refuse_without_config(renames=renames, tokenizer=tokenizer)
             path = sources.locate(name_or_path)
-            loaded = _opened(path, target)
+            loaded = _opened(path, target, base)
     except OSError as error:
         raise sources.unreadable(name_or_path, error) from error
     except MemoryError as error:
@@ -84,12 +85,21 @@ def load(
     return loaded
 
 
-def _opened(path: Path, target: Target) -> Loaded:
+def _opened(path: Path, target: Target, base: str | Path | None) -> Loaded:
     if not path.is_dir():
         return _from_gguf(path, target)
     if (path / own.DESCRIPTION).is_file():
         return _from_own(own.described(path), target)
+    if (path / lora.CONFIG).is_file() and not (path / "config.json").is_file():
+        return _from_adapter(lora.Adapter(path), target, base)
     return _from_folder(path, target)
+
+
+def _from_adapter(adapter: lora.Adapter, target: Target, base: str | Path | None) -> Loaded:
+    path = sources.base_of(adapter.path, adapter.base, base)
+    loaded = _from_folder(path, target, adapter)
+    loaded.meta["base"] = str(path)
+    return loaded
 
 
 def _refuse_without_config(**given: Any) -> None:
@@ -108,9 +118,11 @@ def _from_own(model: own.OwnModel, target: Target) -> Loaded:
     return _assemble(model.config, state, tokenizer, meta)
 
 
-def _from_folder(path: Path, target: Target) -> Loaded:
+def _from_folder(path: Path, target: Target, adapter: lora.Adapter | None = None) -> Loaded:
     folder = HfFolder(path)
     family = _family(folder.model_type, FAMILIES, path)
+    if adapter:
+        folder.weights = adapter.over(folder.weights, family.PREFIXES)
     copies = renaming.copies(folder.shapes, prefixes=family.PREFIXES, groups=getattr(family, "COPIES", ()))
     shapes = {name: shape for name, shape in folder.shapes.items() if name not in copies}
     settings = hf_config.checked(folder.config, path)
@@ -119,6 +131,8 @@ def _from_folder(path: Path, target: Target) -> Loaded:
     config = family.config_from_hf(settings)
     stored = partial(getattr(family, "hf_shape", _as_it_is), settings=settings)
     plan = _plan(config, family.RENAMES, family, stored, shapes, path, target)
+    if adapter:
+        adapter.check_used(plan, tied=config.decoder is not None and config.tied_embeddings)
     folder.check_types([*plan.values(), *copies])
     folder.check_copies(copies)
     take = getattr(family, "from_hf", _as_it_is)

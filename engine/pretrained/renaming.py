@@ -84,7 +84,12 @@ def _rename(key: str, table: Table) -> list[str]:
 
 
 def _refuse_gaps(what: str, missing: list[str], unknown: list[str]) -> None:
-    count = {"count": len(missing), "names": _list(missing), "more": len(unknown), "unknown": _list(unknown)}
+    count = {
+        "count": len(missing),
+        "names": listed(missing),
+        "more": len(unknown),
+        "unknown": listed(unknown),
+    }
     if missing and unknown:
         raise AtlasError(
             "{what} lacks {count} of the tensors its configuration calls for ({names}) and holds {more} "
@@ -105,6 +110,7 @@ def _refuse_gaps(what: str, missing: list[str], unknown: list[str]) -> None:
         )  # fmt: skip
 
 
-def _list(names: list[str]) -> str:
+def listed(names: list[str]) -> str:
+    """The first few of many names, and how many more there are."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" (+{more})" if more > 0 else "")

@@ -129,7 +129,11 @@ def _located(name_or_path: str | Path) -> Path:
     return path
 
 
-OPENS = ("config.json", "atlas.json")  # what makes a folder a model: of a known family, or of one's own
+OPENS = (
+    "config.json",
+    "atlas.json",
+    "adapter_config.json",
+)  # of a known family, one's own, an adapter of another
 
 
 def _in_folder(folder: Path) -> Path:
@@ -143,6 +147,28 @@ def _in_folder(folder: Path) -> Path:
         "saved to.",
         path=str(folder),
     )
+
+
+def base_of(adapter: Path, named: str | None, chosen: str | Path | None) -> Path:
+    """The folder of the model that an adapter changes: the one chosen, or the one that its settings name."""
+    base = chosen or named
+    if base is None:
+        raise AtlasError(
+            "{adapter} does not name the model that it changes: give its folder as base=.",
+            adapter=str(adapter),
+        )
+    if str(base) not in CATALOGUE and not os.path.exists(os.path.expanduser(base)):
+        raise AtlasError(
+            "{adapter} is an adapter of {base}, which is not on this machine: give its folder as base=.",
+            adapter=str(adapter), base=str(base),
+        )  # fmt: skip
+    path = locate(base)
+    if not (path / "config.json").is_file():
+        raise AtlasError(
+            "{adapter} is merged into a folder in the Hugging Face layout, with config.json, and {base} is none.",
+            adapter=str(adapter), base=str(base),
+        )  # fmt: skip
+    return path
 
 
 def _absent(entry: Entry) -> AtlasError:
