@@ -172,11 +172,11 @@ class Tokenizer(ABC):
         reached = 0
         for count, id in enumerate(ids, start=1):
             end = min(max(reached, len(self.decode(ids[:count]))), len(text))
-            yield Token(id, *self._names(id), reached, end, self.is_special(id))
+            yield Token(id, *self.names(id), reached, end, self.is_special(id))
             reached = end
 
-    def _names(self, id: int) -> tuple[str, str]:
-        """Piece and label; a model may have more ids than its vocabulary, to round their number up."""
+    def names(self, id: int) -> tuple[str, str]:
+        """Piece and label of what a model predicts, whose ids may be more than its vocabulary's: those are numbers."""
         try:
             return self.piece(id), self.label(id)
         except AtlasError:

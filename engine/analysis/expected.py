@@ -25,4 +25,5 @@ def expected_after(lm: LanguageModel, trace: TextTrace, position: int) -> Expect
         return None
     shares = trace["logits"][0, position].cpu().double().softmax(dim=-1)
     best = int(shares.argmax())
-    return Expected(lm.tokenizer.label(best), float(shares[best]))
+    _, label = lm.tokenizer.names(best)
+    return Expected(label, float(shares[best]))

@@ -120,3 +120,17 @@ def save_marian_pieces(folder: Path) -> Path:
     names["<pad>"] = len(names)
     (folder / "vocab.json").write_text(json.dumps(names, ensure_ascii=False), encoding="utf-8")
     return folder
+
+
+def saved_with_pieces(family: str, folder: Path) -> Path:
+    """A model with a vocabulary of its own pieces, as `engine.load` opens it."""
+    folder.mkdir()
+    if family == "t5":
+        model = t5(vocab_size=160, n_positions=24)
+        save_t5_pieces(folder)
+    else:
+        save_marian_pieces(folder)
+        size = len(json.loads((folder / "vocab.json").read_text("utf-8")))
+        model = marian(vocab_size=size, pad_token_id=size - 1, decoder_start_token_id=size - 1)
+    model.save_pretrained(folder)
+    return folder
