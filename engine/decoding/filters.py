@@ -103,7 +103,12 @@ class Chooser:
 
     def draw(self, weights: Float[Tensor, "row vocab"]) -> Int[Tensor, " row"]:
         """One token for each row, as probable as its weight says; a row need not sum to 1."""
-        return torch.multinomial(weights.cpu(), 1, generator=self.generator)[:, 0].to(weights.device)
+        upto = weights.cumsum(dim=-1, dtype=torch.float64)
+        whole = upto[:, -1:].contiguous()
+        share = torch.rand(len(weights), 1, generator=self.generator, dtype=torch.float64, device="cpu")
+        first_beyond = torch.searchsorted(upto, whole * share.to(whole.device), right=True)
+        last_possible = torch.searchsorted(upto, whole)
+        return torch.minimum(first_beyond, last_possible)[:, 0]
 
     def uniform(self) -> float:
         """A number from 0 up to, but not including, 1."""

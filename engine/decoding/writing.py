@@ -121,9 +121,10 @@ def _write(
         going = [index for index, stop in enumerate(stops) if stop is None]
         if not going:
             return
-        reader.keep(going)
-        rows, ids = [rows[index] for index in going], ids[going]
-        seen = seen[going].scatter(1, ids[:, None], value=True)
+        if len(going) < len(rows):
+            reader.keep(going)
+            rows, ids, seen = [rows[index] for index in going], ids[going], seen[going]
+        seen.scatter_(1, ids[:, None], value=True)
         logits = reader.read(ids[:, None])[:, -1]
 
 

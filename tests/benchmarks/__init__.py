@@ -5,6 +5,7 @@ python -m tests.benchmarks.click      another head, layer, query or key: the ser
 python -m tests.benchmarks.painted    the same, from the click to the painted figure
 python -m tests.benchmarks.capture    a forward that keeps everything
 python -m tests.benchmarks.train_step a step of training
+python -m tests.benchmarks.decode     tokens per second, from a cache
 python -m tests.benchmarks.load       a real model, the second time
 python -m tests.benchmarks.payload    what a figure weighs on its way to the browser
 python -m tests.benchmarks.memory     two hundred different texts in one session
