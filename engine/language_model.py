@@ -205,8 +205,8 @@ class LanguageModel:
     def encode_pair(self, first: str, second: str) -> Encoding:
         """Two texts as this model reads them together, each token with its segment.
 
-        Raises AtlasError as `encode` does, and where the tokenizer joins no two texts or the model does not tell so many
-        segments apart.
+        Raises AtlasError as `encode` does, where the tokenizer joins no two texts, and where the model does not tell so
+        many segments apart.
         """
         _need_text(first)
         _need_text(second)
@@ -254,8 +254,8 @@ class LanguageModel:
         """Read a text and keep what the taps hear. `names`, `edits` and `grad` are those of `capture`.
 
         An encoder-decoder reads `target` with its decoder, or without one what it writes itself; an encoder alone reads
-        it as the second of two texts. All taps are kept by default; of texts beyond 64 tokens not the query-by-key ones,
-        which `layer_trace` makes again.
+        it as the second of two texts. All taps are kept by default; of texts beyond 64 tokens not the query-by-key
+        ones, which `layer_trace` makes again.
         """
         source, target_text, written = self._texts(text, target)
         texts = [encoding for encoding in (source, target_text) if encoding]

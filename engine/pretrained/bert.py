@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.config import AtlasError, FeedForwardConfig, Learned, NormConfig, StackConfig, TransformerConfig
-from engine.pretrained.hf_config import activation, require
+from engine.config import FeedForwardConfig, Learned, NormConfig, StackConfig, TransformerConfig
+from engine.pretrained.hf_config import activation, not_built, require
 
 if TYPE_CHECKING:
     from engine.pretrained.gguf_file import GgufFile
@@ -61,11 +61,9 @@ def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
     )  # fmt: skip
     scheme = config.get("position_embedding_type", "absolute")
     if scheme != "absolute":
-        raise AtlasError(
-            "The model is a BERT with positions of kind {scheme}, which are not built yet.", scheme=scheme
-        )
+        raise not_built("position_embedding_type", scheme)
     if config.get("is_decoder"):
-        raise AtlasError("The model is a BERT used as a decoder, and only BERT encoders are built here.")
+        raise not_built("is_decoder", True)
     encoder = StackConfig(
         n_layers=n_layers,
         n_heads=n_heads,

@@ -18,9 +18,9 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from engine.pretrained import bert, gpt2, gpt_neox, llama, marian, mistral, qwen2, qwen3, t5
+from engine.pretrained import bert, gpt2, gpt_neox, llama, marian, mistral, qwen2, qwen3, roberta, t5
 
-ALL: tuple[ModuleType, ...] = (llama, mistral, qwen2, qwen3, gpt2, gpt_neox, bert, t5, marian)
+ALL: tuple[ModuleType, ...] = (llama, mistral, qwen2, qwen3, gpt2, gpt_neox, bert, roberta, t5, marian)
 FAMILIES = {family.NAME: family for family in ALL}
 GGUF_FAMILIES = {name: family for family in ALL if (name := getattr(family, "GGUF_NAME", None))}
 TITLES = tuple(family.TITLE for family in ALL)

@@ -152,6 +152,7 @@ def _wordpiece(file: GgufFile, stored: list[str]) -> Tokenizer:
     end = int(file.get("tokenizer.ggml.seperator_token_id", 102))  # spelt so in the format
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{pieces[begin]} $A {pieces[end]}",
+        pair=f"{pieces[begin]} $A {pieces[end]} $B:1 {pieces[end]}:1",
         special_tokens=[(pieces[begin], begin), (pieces[end], end)],
     )
     return tokenizer

@@ -69,6 +69,16 @@ def gpt_neox(seed: int = 0, **changes) -> transformers.GPTNeoXForCausalLM:
     return stirred(transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**settings)))
 
 
+def roberta(seed: int = 0, **changes) -> transformers.RobertaModel:
+    settings = {
+        "vocab_size": VOCAB, "hidden_size": 24, "intermediate_size": 48, "num_hidden_layers": 3,
+        "num_attention_heads": 3, "max_position_embeddings": 34, "layer_norm_eps": 1e-5,
+        "attn_implementation": "eager", **changes,
+    }  # fmt: skip
+    torch.manual_seed(seed)
+    return stirred(transformers.RobertaModel(transformers.RobertaConfig(**settings)))
+
+
 def stirred(model):
     """Every parameter away from the 0 and 1 it starts with, and large enough for the layers to matter."""
     for value in model.parameters():

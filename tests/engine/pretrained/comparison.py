@@ -9,12 +9,16 @@ from engine.capture import capture
 IDS = torch.tensor([[3, 17, 5, 5, 29, 11, 0, 38, 2]])
 
 
-def assert_same(theirs, ours, stack: str, bound: float = 1e-5) -> None:
-    """Final output, each layer's incoming residual, and each layer's attention weights."""
+def assert_same(theirs, ours, stack: str, bound: float = 1e-5, ids=IDS, segments=None) -> None:
+    """Final output, each layer's incoming residual, and each layer's attention weights.
+
+    segments: which of two texts each token belongs to, where a model tells them apart.
+    """
+    more = {} if segments is None else {"token_type_ids": segments}
     with torch.inference_mode():
-        expected = theirs(IDS, output_attentions=True, output_hidden_states=True)
+        expected = theirs(ids, output_attentions=True, output_hidden_states=True, **more)
         with capture() as trace:
-            output = ours(IDS)
+            output = ours(ids) if segments is None else ours(ids, segments=segments)
     final = expected.logits if "logits" in expected else expected.last_hidden_state
     torch.testing.assert_close(output, final, rtol=0, atol=bound)
     for i, (weights, residual) in enumerate(
