@@ -5,15 +5,19 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.config import AtlasError
+from engine.language_model import load
 from engine.pretrained import sources
 from engine.pretrained.download import Progress
+from engine.verify import Check, verify
 from pages.components import anatomy, library, resources, shelf
+from pages.components.language import Language, translations
 from tests.pages.test_frame import html
 
 Start = Callable[..., AppTest]
@@ -190,6 +194,29 @@ def test_a_model_is_taken_apart_and_verified(open_app: Start, lang: str) -> None
     assert not app.exception
     assert {"en": ">holds<", "zh": ">成立<"}[lang] in html(app)
     assert {"en": ">fails<", "zh": ">不成立<"}[lang] not in html(app)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("name", ["pocket", "dates"])
+def test_the_screen_shows_every_check_that_the_command_prints(
+    open_app: Start, lang: Language, name: str
+) -> None:
+    app = open_app("models", lang=lang, model=name)
+    app.button(key=f"atlas-verify-{name}").click().run()
+    chinese, checks = translations(lang), verify(load(name))
+    assert len(checks) == 10
+    for check in checks:
+        assert escape(chinese.get(check.name, check.name)) in html(app)
+        assert (check.name in chinese) == (lang == "zh")
+
+
+def test_a_check_that_fails_is_shown_with_its_numbers() -> None:
+    found = [Check("a", 0.25, 0.0), Check("b", float("nan"), 1e-5), Check("c", 0.0, 0.0)]
+    assert anatomy.verdicts(found).to_numpy().tolist() == [
+        ["a", "2.5e-01", "0", "fails"],
+        ["b", "nan", "1.0e-05", "fails"],
+        ["c", "0", "0", "holds"],
+    ]
 
 
 def test_parameters_add_up() -> None:
