@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from engine.config import AtlasError
-from engine.pretrained import catalogue, sources
+from engine.pretrained import catalogue, hub, sources
 from engine.pretrained.download import Download, Progress
 from engine.pretrained.room import readable
 
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("list", help="what can be had, and what is here")
     for command, text in (
-        ("get", "fetch a model, check it, unpack it"),
+        ("get", "fetch a model, check it, unpack it; hf:OWNER/NAME is one of the Hugging Face hub"),
         ("verify", "check its files, its invariants, and some numbers known from another implementation"),
         ("remove", "delete it and what was derived from it"),
     ):
@@ -50,6 +50,9 @@ def _list(_: str) -> int:
 
 
 def _get(name: str) -> int:
+    if hub.is_name(name):
+        print(f"{name} is in {hub.fetch(name, _tell)}")
+        return 0
     entry = catalogue.entry(name)
     if sources.status(name).present:
         sources.check(name)
@@ -73,6 +76,11 @@ def _get(name: str) -> int:
         raise fetch.error
     print(f"{name} is in {fetch.target}")
     return 0
+
+
+def _tell(remote: hub.Remote) -> None:
+    size = f"{readable(remote.bytes_to_fetch)} to fetch" if remote.missing else "all of it is here already"
+    print(f"{remote.name}: {size}, licence: {remote.licence or 'not given'}.", flush=True)
 
 
 def _verify(name: str) -> int:

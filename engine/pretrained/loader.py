@@ -29,7 +29,18 @@ from engine.config import AtlasError, TransformerConfig
 from engine.model import held
 from engine.model.build import build_empty
 from engine.model.transformer import Transformer
-from engine.pretrained import derived, devices, hf_config, lora, own, pieces, renaming, sources, vocabulary
+from engine.pretrained import (
+    derived,
+    devices,
+    hf_config,
+    hub,
+    lora,
+    own,
+    pieces,
+    renaming,
+    sources,
+    vocabulary,
+)
 from engine.pretrained.catalogue import CATALOGUE
 from engine.pretrained.devices import Target
 from engine.pretrained.families import FAMILIES, GGUF_FAMILIES
@@ -61,6 +72,7 @@ def load(
 ) -> Loaded:
     """Opens a catalogue model, a GGUF file, a folder in the Hugging Face layout or a model of one's own, ready to run.
 
+    A name that begins with hf: is fetched from the Hugging Face hub; see `hub`.
     device, dtype: where the weights go and what numbers they become; see `devices`. config, renames, tokenizer: of a
     model of one's own; see `own`. base: the folder that a LoRA adapter is merged into, where not the one it names.
     Raises AtlasError, one sentence, for whatever is missing, damaged, too large or of a family that is not built.
@@ -267,7 +279,9 @@ def _titles(asked: str, path: Path) -> dict[str, str | None]:
         entry = CATALOGUE[asked]
         return {"name": entry.name, "title": entry.title, "licence": entry.licence, "source": str(path)}
     title = path.stem if path.is_file() else path.name
-    return {"name": asked, "title": title, "licence": None, "source": str(path)}
+    if hub.is_name(asked):
+        title = hub.title(asked)
+    return {"name": asked, "title": title, "licence": hub.licence(path), "source": str(path)}
 
 
 def _by(shape: Shape) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import AtlasError
-from engine.pretrained import catalogue, derived, room, weights
+from engine.pretrained import catalogue, derived, hub, room, weights
 from engine.pretrained.catalogue import CATALOGUE, Entry
 
 
@@ -91,9 +91,9 @@ def path_of(name: str) -> Path:
 
 
 def locate(name_or_path: str | Path) -> Path:
-    """A GGUF file, or a folder that holds config.json: where the catalogue keeps it, or the path itself.
+    """A GGUF file or a folder that holds a model: where the catalogue or the hub keeps it, or the path itself.
 
-    Raises AtlasError for what is neither.
+    A name of the hub is fetched. Raises AtlasError for what is neither.
     """
     try:
         return _located(name_or_path)
@@ -112,6 +112,8 @@ def unreadable(name_or_path: str | Path, error: OSError) -> AtlasError:
 def _located(name_or_path: str | Path) -> Path:
     if str(name_or_path) in CATALOGUE:
         return path_of(str(name_or_path))
+    if hub.is_name(name_or_path):
+        return _in_folder(hub.fetch(str(name_or_path)))
     path = Path(os.path.expanduser(name_or_path))  # pathlib's own raises where there is no such user
     if path.is_dir():
         return _in_folder(path)
@@ -157,9 +159,11 @@ def base_of(adapter: Path, named: str | None, chosen: str | Path | None) -> Path
             "{adapter} does not name the model that it changes: give its folder as base=.",
             adapter=str(adapter),
         )
-    if str(base) not in CATALOGUE and not os.path.exists(os.path.expanduser(base)):
+    known = str(base) in CATALOGUE or hub.is_name(base)
+    if not known and not os.path.exists(os.path.expanduser(base)):
         raise AtlasError(
-            "{adapter} is an adapter of {base}, which is not on this machine: give its folder as base=.",
+            "{adapter} is an adapter of {base}, which is not on this machine: give its folder as base=, or hf:{base} "
+            "for a model of the Hugging Face hub.",
             adapter=str(adapter), base=str(base),
         )  # fmt: skip
     path = locate(base)

@@ -75,7 +75,8 @@ def test_alpha_over_r_times_b_a_is_added(base, tmp_path, settings, scale):
 def test_a_base_that_is_chosen_goes_before_the_one_that_is_named(base, tmp_path):
     folder = adapter(tmp_path / "lora", "/nowhere/llama", ALL)
     with pytest.raises(
-        AtlasError, match=r"adapter of /nowhere/llama, which is not on this machine: give its folder"
+        AtlasError,
+        match=r"adapter of /nowhere/llama, which is not on this machine: give its folder as base=, or hf:",
     ):
         engine.load(folder)
     assert engine.load(folder, base=base).card["base"] == str(base)
