@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from engine.config import AtlasError
 
@@ -21,15 +21,43 @@ if TYPE_CHECKING:
 BLANK = "\u2581"  # how SentencePiece writes a blank
 _UNKNOWN, _CONTROL, _USER_DEFINED = 2, 3, 4  # tokenizer.ggml.token_type
 
-# How text is cut before byte-level merges apply, by the name that GGUF files give it; "gpt-2" is GPT-2's
-# own rule.
-_CUTS: dict[str, list[pre_tokenizers.PreTokenizer]] = {
-    "gpt-2": [pre_tokenizers.ByteLevel(add_prefix_space=False)],
-    "smollm": [
-        pre_tokenizers.Digits(individual_digits=True),
-        pre_tokenizers.ByteLevel(add_prefix_space=False),
-    ],
-}
+
+class _Rule(NamedTuple):
+    """How text is cut before byte-level merges apply.
+
+    normal: what text becomes before; whole: what is a piece as it stands needs no merges to be one; begins: BOS stands
+    before a text unless the file says otherwise.
+    """
+
+    cuts: list[pre_tokenizers.PreTokenizer]
+    normal: normalizers.Normalizer | None = None
+    whole: bool = False
+    begins: bool = False
+
+
+def _pattern(digits: str) -> list[pre_tokenizers.PreTokenizer]:
+    """The rule of GPT-4 and what follows it; they differ in how many digits may stay together."""
+    pattern = (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
+        + digits
+        + r"| ?[^\s\p{L}\p{N}]+[\r\n]*"
+        r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+    return [
+        pre_tokenizers.Split(Regex(pattern), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ]
+
+
+# By the name that GGUF files give them; "gpt-2" is GPT-2's own rule, "llama-bpe" LLaMA 3's.
+_RULES = {
+    "gpt-2": _Rule([pre_tokenizers.ByteLevel(add_prefix_space=False)]),
+    "smollm": _Rule([
+        pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False),
+    ]),
+    "qwen2": _Rule(_pattern(""), normal=normalizers.NFC()),
+    "llama-bpe": _Rule(_pattern("{1,3}"), whole=True, begins=True),
+}  # fmt: skip
 
 
 def from_folder(folder: Path) -> Tokenizer:
@@ -85,19 +113,21 @@ def special_ids(file: GgufFile) -> dict[str, Any]:
 
 def _byte_level(file: GgufFile, pieces: list[str]) -> Tokenizer:
     """Byte-level BPE (Radford et al. 2019): a character for each byte, merges in the order of their rank."""
-    rule = str(file.get("tokenizer.ggml.pre", "gpt-2"))
-    if rule not in _CUTS:
+    name = str(file.get("tokenizer.ggml.pre", "gpt-2"))
+    if name not in _RULES:
         raise AtlasError(
             "{path} cuts text by the rule {name}, which is not known here (known: {known}): its tokens "
             "would be wrong.",
-            path=str(file.path), name=rule, known=", ".join(_CUTS),
+            path=str(file.path), name=name, known=", ".join(_RULES),
         )  # fmt: skip
     merges = [_two(merge) for merge in file.get("tokenizer.ggml.merges", [])]
-    tokenizer = Tokenizer(models.BPE(vocab=_numbered(pieces), merges=merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(_CUTS[rule])
+    rule = _RULES[name]
+    tokenizer = Tokenizer(models.BPE(vocab=_numbered(pieces), merges=merges, ignore_merges=rule.whole))
+    tokenizer.normalizer = rule.normal
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(rule.cuts)
     tokenizer.decoder = decoders.ByteLevel()
     _add_specials(tokenizer, file, pieces)
-    _begin_with_bos(tokenizer, file, pieces, default=False)
+    _begin_with_bos(tokenizer, file, pieces, default=rule.begins)
     return tokenizer
 
 

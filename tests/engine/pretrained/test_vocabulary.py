@@ -4,15 +4,20 @@ folder.
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
+import regex as re_of_unicode
 import torch
+import transformers
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers.convert_slow_tokenizer import TikTokenConverter
 
 from engine.config import AtlasError
 from engine.pretrained import vocabulary
@@ -31,18 +36,19 @@ PIECES = [*checkpoints.byte_pieces(), *[merge.replace(" ", "") for merge in MERG
 KINDS = [1] * (len(PIECES) - 2) + [3, 4]
 
 
-def file_with(tmp_path, pre: str = "gpt-2", bos: bool = False, **changes) -> GgufFile:
+def file_with(tmp_path, pre: str = "gpt-2", bos: bool | None = False, **changes) -> GgufFile:
     path = tmp_path / "vocabulary.gguf"
     with Writer(path) as file:
         file.byte_bpe(changes.get("pieces", PIECES), changes.get("merges", MERGES), pre, KINDS)
         file.add_bos_token_id(PIECES.index(SPECIAL))
-        file.add_add_bos_token(bos)
+        if bos is not None:
+            file.add_add_bos_token(bos)
         file.tensor("one", torch.zeros(1))
     return GgufFile(path)
 
 
 @pytest.mark.parametrize("text", TEXTS)
-@pytest.mark.parametrize("pre", ["gpt-2", "smollm"])
+@pytest.mark.parametrize("pre", ["gpt-2", "smollm", "llama-bpe"])
 def test_text_goes_there_and_back(tmp_path, pre, text):
     tokenizer = vocabulary.from_gguf(file_with(tmp_path, pre))
     encoded = tokenizer.encode(text)
@@ -86,10 +92,47 @@ def test_it_agrees_with_the_library_built_by_hand(tmp_path):
         assert built.encode(text.replace(OWN, "")).ids == by_hand.encode(text.replace(OWN, "")).ids
 
 
+@pytest.mark.parametrize("text", TEXTS)
+def test_qwen2s_rule_is_that_of_its_own_tokenizer(tmp_path, text):
+    text = text.replace(SPECIAL, "").replace(OWN, "bar")
+    vocab = {piece: i for i, piece in enumerate(PIECES)}
+    merges: Any = [tuple(merge.split()) for merge in MERGES]  # pairs, whatever its annotation says
+    theirs = transformers.Qwen2Tokenizer(vocab=vocab, merges=merges)
+    built = vocabulary.from_gguf(file_with(tmp_path, "qwen2"))
+    assert built.encode(text).ids == theirs(text)["input_ids"]
+
+
+def test_qwen2_composes_letters_and_what_follows_keeps_its_place(tmp_path):
+    encoded = vocabulary.from_gguf(file_with(tmp_path, "qwen2")).encode("e\u0301 2025")
+    assert encoded.tokens == ["Ã", "©", "Ġ", "2", "0", "2", "5"]
+    assert encoded.offsets[2:] == [(2, 3), (3, 4), (4, 5), (5, 6), (6, 7)]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_llama3s_rule_is_that_of_its_converter(tmp_path, text):
+    pattern = inspect.signature(TikTokenConverter).parameters["pattern"].default
+    parts = re_of_unicode.findall(pattern, text)
+    cut = vocabulary.from_gguf(file_with(tmp_path, "llama-bpe")).pre_tokenizer.pre_tokenize_str(text)
+    assert [text[start:end] for _, (start, end) in cut] == parts
+
+
+def test_llama3_takes_whole_pieces_and_begins_with_bos(tmp_path):
+    def tokens(pre):
+        return (
+            vocabulary.from_gguf(file_with(tmp_path, pre, bos=None, merges=["2 0", "20 2"]))
+            .encode("hello2025")
+            .tokens
+        )
+
+    assert tokens("llama-bpe") == [SPECIAL, "hello", "202", "5"]
+    assert tokens("qwen2") == ["h", "e", "l", "l", "o", "2", "0", "2", "5"]
+    assert tokens("gpt-2") == ["h", "e", "l", "l", "o", "202", "5"]
+
+
 def test_rules_and_kinds_that_are_not_known_are_refused_by_name(tmp_path):
     with pytest.raises(
         AtlasError,
-        match=r"cuts text by the rule deepseek-llm, which is not known here \(known: gpt-2, smollm\)",
+        match=r"cuts text by the rule deepseek-llm, which is not known here \(known: gpt-2, smollm, qwen2, llama-bpe\)",
     ):
         vocabulary.from_gguf(file_with(tmp_path, "deepseek-llm"))
     path = tmp_path / "other.gguf"
