@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+from engine.config import TransformerConfig
+from engine.model.build import build_empty
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -46,6 +50,18 @@ def test_the_tree_has_nothing_that_is_not_there():
     assert {path for path in named if not (ROOT / path).exists()} == set()
     for name in re.findall(r"\w+\.\w+", TREE[1].partition("\nassets/")[2].partition("\ntests/")[0]):
         assert (ROOT / "assets" / name).exists()
+
+
+def test_the_description_of_ones_own_model_is_one():
+    values = json.loads(blocks("json")[0])
+    config = TransformerConfig.from_json(json.dumps(values["config"]))
+    names = {
+        name for _, ours in values["renames"] for name in ([ours] if isinstance(ours, str) else ours or ())
+    }
+    parameters = build_empty(config).state_dict()
+    assert {name.replace(r"\1", "3") for name in names} <= set(parameters)
+    theirs = ("wte.weight", "h.3.attn.c_attn.weight", "lm_head.weight")
+    assert all(re.fullmatch(rule[0], name) for rule, name in zip(values["renames"], theirs, strict=True))
 
 
 def test_the_lines_for_a_notebook_run(tmp_path, monkeypatch, capsys):
