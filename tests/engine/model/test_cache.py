@@ -114,6 +114,34 @@ def test_beams_go_on_from_one_another() -> None:
 
 
 @torch.no_grad()
+def test_beams_take_their_source_along() -> None:
+    model, source, target = encoder_decoder(), text(6, rows=3), text(2, rows=3)
+    lengths, rows, cache = torch.tensor([6, 4, 2]), torch.tensor([2, 2, 0]), KVCache()
+    memory = model.encode(source, lengths)
+    model.decode(target, memory, lengths, cache=cache)
+    cache.reorder(rows)
+    token = torch.tensor([[1], [2], [3]])
+    nothing = torch.full_like(memory, torch.nan)  # keys and values of the memory are in the cache
+    step = model.decode(token, nothing, lengths[rows], cache=cache)[:, -1]
+    expected = model(source[rows], torch.cat([target[rows], token], dim=1), lengths[rows])[:, -1]
+    torch.testing.assert_close(step, expected, **EXACT)
+
+
+@torch.no_grad()
+def test_beams_take_their_length_along() -> None:
+    model, ids, cache = decoder_only(positions=Rope()), text(5, rows=3), KVCache()
+    lengths, rows = torch.tensor([5, 3, 4]), [1, 0, 2]
+    model(ids, lengths, cache=cache)
+    cache.reorder(torch.tensor(rows))
+    token = torch.tensor([[1], [2], [3]])
+    step = model(token, cache=cache)[:, -1]
+    assert cache.length.tolist() == [4, 6, 5]
+    for i, row in enumerate(rows):
+        alone = torch.cat([ids[row, : lengths[row]], token[i]])[None]
+        torch.testing.assert_close(step[i], model(alone)[0, -1], **EXACT)
+
+
+@torch.no_grad()
 def test_refused_tokens_are_forgotten() -> None:
     model, ids, cache = decoder_only(positions=Learned()), text(8), KVCache()
     model(ids, cache=cache)
