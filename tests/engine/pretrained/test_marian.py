@@ -73,6 +73,13 @@ def test_all_sines_come_before_all_cosines(tmp_path):
         torch.testing.assert_close(waves[0, 1], torch.tensor(expected), rtol=0, atol=1e-6)
 
 
+def test_waves_are_exact_to_the_last_position(tmp_path):
+    theirs = translators.marian(max_position_embeddings=512)
+    model: Any = load(save(theirs, tmp_path)).model
+    waves = model.encoder.positions.embed(torch.zeros(1, 512, 24), torch.arange(512)[None])
+    torch.testing.assert_close(waves[0], theirs.model.encoder.embed_positions.weight, rtol=0, atol=1e-7)
+
+
 @pytest.mark.parametrize(("scaled", "factor"), [(True, math.sqrt(24)), (False, 1.0)])
 def test_embeddings_are_scaled_only_where_the_file_says_so(scaled, factor, tmp_path):
     lm = engine.load(save(translators.marian(scale_embedding=scaled), tmp_path))
