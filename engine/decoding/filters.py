@@ -89,13 +89,13 @@ class Chooser:
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         for filter in self.chain:
             logits = filter(logits, seen)
-        highest = logits.amax(dim=-1)
-        if not highest.isfinite().all():
-            raise AtlasError(
-                "no token can be chosen: the highest of {n} logits is {highest}",
-                n=logits.shape[1],
-                highest=float(highest[~highest.isfinite()][0]),
-            )
+        for highest in logits.amax(dim=-1).tolist():
+            if not math.isfinite(highest):
+                raise AtlasError(
+                    "no token can be chosen: the highest of {n} logits is {highest}",
+                    n=logits.shape[1],
+                    highest=highest,
+                )
         return logits
 
     def choose(self, filtered: Logits) -> Int[Tensor, " row"]:
@@ -150,7 +150,7 @@ def temper(temperature: float) -> Filter:
 def top_k(k: int) -> Filter:
     def filter(logits: Logits, seen: Seen) -> Logits:
         kept = logits.topk(min(k, logits.shape[1]), dim=-1)
-        return nothing(logits).scatter(1, kept.indices, kept.values)
+        return nothing(logits).scatter_(1, kept.indices, kept.values)
 
     return filter
 
@@ -177,7 +177,7 @@ def min_p(p: float) -> Filter:
 def likeliest(logits: Logits, seen: Seen) -> Logits:
     """The first one, where several are as likely."""
     highest = logits.argmax(dim=-1, keepdim=True)
-    return nothing(logits).scatter(1, highest, logits.gather(1, highest))
+    return nothing(logits).scatter_(1, highest, logits.gather(1, highest))
 
 
 def nothing(logits: Logits) -> Logits:

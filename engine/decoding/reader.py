@@ -22,13 +22,16 @@ class Reader:
     def __init__(self, forward: Callable[..., Tensor], **given: Tensor) -> None:
         self.forward, self.given, self.cache = forward, given, KVCache()
 
-    @torch.no_grad()
     def read(
         self, ids: Int[Tensor, "row pos"], lengths: Int[Tensor, " row"] | None = None
     ) -> Float[Tensor, "row pos vocab"]:
         """The logits after each of the new ids. lengths: how many of them are no filling, by default all."""
         filled = {} if lengths is None else {"lengths": lengths}
-        return self.forward(ids, cache=self.cache, **self.given, **filled)
+        with torch.inference_mode():  # a tenth faster than no_grad where models are small
+            logits = self.forward(ids, cache=self.cache, **self.given, **filled)
+        return (
+            logits.clone()
+        )  # a tensor as any other, where those of inference mode are not to be written into
 
     def keep(self, rows: list[int]) -> None:
         """Let text i go on from what text rows[i] has read; texts that are not named are let go."""
