@@ -135,7 +135,7 @@ def padding_off(lm: LanguageModel, ids: Int[Tensor, " pos"]) -> float:
 
 def worst(found: Iterable[float]) -> float:
     """The largest; not a number, if one is not, which `max` would pass over."""
-    return largest([torch.tensor([*found], dtype=torch.float64)])
+    return largest([torch.tensor([*found], dtype=torch.float64, device="cpu")])
 
 
 def ending(trace: Trace, suffix: str) -> Iterator[tuple[str, Tensor]]:

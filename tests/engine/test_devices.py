@@ -16,6 +16,7 @@ from engine.analysis.expected import expected_after
 from engine.analysis.head_walk import walk_head
 from engine.capture import as_numpy
 from engine.config import Alibi, Shaw, T5Buckets, TransformerConfig
+from engine.decoding import Sampling
 from engine.language_model import LanguageModel
 from engine.model.transformer import EncoderOnly
 from engine.verify import verify
@@ -44,7 +45,10 @@ def everything(lm: LanguageModel) -> dict[str, Any]:
         "silent": changed.trace("abc", target).array(f"{first}.q"),
     }
     if not isinstance(lm.model, EncoderOnly):
+        drawn = Sampling(temperature=0.7, top_k=9, top_p=0.9, min_p=0.01, repetition_penalty=1.1)
         found["written"] = [int(step.ids) for step in lm.steps("abc", 4)]
+        found["drawn"] = [int(step.ids) for step in lm.steps("abc", 4, drawn)]
+        found["searched"] = [float(step.logits.sum()) for step in lm.search("abc", 3, beams=2)]
     return found
 
 
