@@ -9,7 +9,7 @@ Axes: shown (the keys that have a column on screen), key, query, head, d_model, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from engine.config import AtlasError
 if TYPE_CHECKING:  # figures read these dataclasses, and need no torch for it
     from engine.capture import Trace
     from engine.language_model import LanguageModel, TextTrace
+    from engine.model.positions import Rope
     from engine.tokenizers import Encoding, Token
 
 MAX_COLUMNS = 40  # of shorter inputs every key has a column
@@ -59,6 +60,7 @@ class HeadWalk:
     k: np.ndarray  # (shown, d_k)
     v: np.ndarray  # (shown, d_k)
     projected_with_bias: bool  # q, k and v are x W + b
+    projected_then_normed: bool  # q and k are normalized after that
     rotation: Rotation | None
     products: np.ndarray  # (shown, d_k) q * k, after rotation where there is one
     scores: np.ndarray  # (shown,) sums of products
@@ -117,11 +119,14 @@ class HeadWalk:
 
 @dataclass(frozen=True, eq=False)
 class Rotation:
-    """Query and keys after RoPE (Su et al. 2021): pairs (i, i + d_k/2) turned by position * frequency_i radians."""
+    """Query and keys after RoPE (Su et al. 2021): pairs (i, i + half) turned by position * frequency_i radians.
+
+    half: how many pairs are turned, d_k / 2 unless a part of the head stays as it is.
+    """
 
     q: np.ndarray  # (d_k,)
     k: np.ndarray  # (shown, d_k)
-    frequencies: np.ndarray  # (d_k / 2,) radians per position
+    frequencies: np.ndarray  # (half,) radians per position
 
 
 def walk_head(
@@ -171,6 +176,7 @@ def walk_head(
         k=read[0],
         v=read[1],
         projected_with_bias=lm.config.stacks[place.stack].attention_bias,
+        projected_then_normed=lm.config.stacks[place.stack].qk_norm,
         rotation=rotation,
         products=q * k,
         scores=scores[list(shown)],
@@ -283,12 +289,12 @@ def memory(trace: TextTrace, taps: Taps) -> np.ndarray:
 
 
 def rotate(lm: LanguageModel, taps: Taps, shown: tuple[int, ...]) -> Rotation | None:
-    positions = lm.config.stacks[taps.place.stack].positions
-    if positions.scheme != "rope" or taps.place.kind == "cross":
+    if lm.config.stacks[taps.place.stack].positions.scheme != "rope" or taps.place.kind == "cross":
         return None
     q, k = taps.row("q_rotated"), taps.per_key("k_rotated", shown)
-    half = len(q) // 2
-    return Rotation(q, k, positions.base ** (-np.arange(half) / half))
+    rope = cast("Rope", lm.model.get_submodule(f"{taps.place.stack}.positions"))
+    frequencies = rope.frequencies(taps.trace[f"{taps.place.path}.q_rotated"])
+    return Rotation(q, k, frequencies.numpy(force=True).astype(np.float64))
 
 
 def reason(lm: LanguageModel, place: HeadPlace, visible: bool, query: int, key: int) -> str:

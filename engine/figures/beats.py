@@ -68,10 +68,13 @@ def projections(walk: HeadWalk, _: Translate) -> Step:
         "Three learned matrices make of each vector what it asks (q), what it offers (k) and what it gives (v)."
     )
     b = " + b" if walk.projected_with_bias else ""
+    q_made, k_made = (
+        f"norm(x W_{part}{b})" if walk.projected_then_normed else f"x W_{part}{b}" for part in "qk"
+    )
     key, k, v = of(key_name(walk), "key"), vector(walk.k[walk.column]), vector(walk.v[walk.column])
     equation = (
-        ("q", "query"), *of(query_name(walk), "query"), (f" = x W_q{b} = ", ""), (vector(walk.q), "query"),
-        ("     k", "key"), *key, (f" = x W_k{b} = ", ""), (k, "key"),
+        ("q", "query"), *of(query_name(walk), "query"), (f" = {q_made} = ", ""), (vector(walk.q), "query"),
+        ("     k", "key"), *key, (f" = {k_made} = ", ""), (k, "key"),
         ("     v", "value"), *key, (f" = x W_v{b} = ", ""), (v, "value"),
     )  # fmt: skip
     return Step("2", _("q k v"), _("Query, keys and values"), sentence, equation, "k", ("q", "k", "v"))
@@ -82,10 +85,11 @@ def position(walk: HeadWalk, _: Translate) -> Step:
         sentence = unturned(walk, _)
         equation = (("q, k", ""), (" = ", ""), (_("unchanged"), "result"))
         return Step("3", _("position"), _("Position"), sentence, equation, "k", ("q_rotated", "k_rotated"))
-    half = len(walk.q) // 2
+    half = len(walk.rotation.frequencies)
     turned = walk.rotation.k[walk.column]
     before = walk.k[walk.column]
-    pair = int(np.argmax(np.hypot(before[:half] - turned[:half], before[half:] - turned[half:])))
+    moved = before - turned
+    pair = int(np.argmax(np.hypot(moved[:half], moved[half : 2 * half])))
     angle = walk.focus * walk.rotation.frequencies[pair]
     sentence = _(
         "Pairs of numbers in q and k turn by an angle that grows with position: scores then feel distance."

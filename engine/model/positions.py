@@ -100,12 +100,16 @@ class Rope(Positions):
         self.stretch = stretch
 
     def rotate(self, x: Float[Tensor, "batch head pos d_k"], at: At) -> Float[Tensor, "batch head pos d_k"]:
-        frequency = frequencies(self.width, self.base, x)
-        angle = angles(at, self.stretch(frequency) if self.stretch else frequency)[:, None]  # for every head
+        angle = angles(at, self.frequencies(x))[:, None]  # for every head
         cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
         turned, kept = x.split([self.width, x.shape[-1] - self.width], dim=-1)
         first, second = turned.chunk(2, dim=-1)
         return torch.cat([first * cos - second * sin, second * cos + first * sin, kept], dim=-1)
+
+    def frequencies(self, like: Tensor) -> Float[Tensor, " half"]:
+        """Radians per position of each pair, fastest first, in the precision and the place of `like`."""
+        frequency = frequencies(self.width, self.base, like)
+        return self.stretch(frequency) if self.stretch else frequency
 
 
 class Shaw(Positions):

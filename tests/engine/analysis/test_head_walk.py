@@ -9,7 +9,7 @@ import pytest
 
 import engine
 from engine.analysis.head_walk import columns, walk_head
-from engine.config import AtlasError
+from engine.config import AtlasError, Linear, Rope
 from tests.engine import recipes
 
 
@@ -66,11 +66,29 @@ def test_rotation_turns_pairs_by_position_times_frequency():
     walk = walk_of(recipes.llama(), "abcdef", "masked", query=5)
     half = len(walk.q) // 2
     assert walk.rotation is not None
-    assert walk.rotation.frequencies.tolist() == [1.0, 0.01]  # d_k 4: 10000^0, 10000^(-1/2)
+    assert walk.rotation.frequencies.tolist() == pytest.approx(
+        [1.0, 0.01], rel=1e-7
+    )  # d_k 4: 10000^0, 10000^(-1/2)
     for position, (before, after) in enumerate(zip(walk.k, walk.rotation.k, strict=True)):
         turned = (before[:half] + 1j * before[half:]) * np.exp(1j * position * walk.rotation.frequencies)
         np.testing.assert_allclose(after[:half] + 1j * after[half:], turned, atol=1e-6)
     np.testing.assert_allclose(walk.products.sum(axis=1), walk.scores, atol=1e-5)
+
+
+def test_a_part_that_is_turned_and_stretched_frequencies():
+    config = recipes.llama(d_k=8)
+    decoder = config.stacks["decoder"].model_copy(
+        update={"positions": Rope(fraction=0.5, scaling=Linear(factor=4))}
+    )
+    walk = walk_of(config.model_copy(update={"decoder": decoder}), "abcdef", "masked", query=5)
+    assert walk.rotation is not None
+    assert walk.rotation.frequencies.tolist() == pytest.approx(
+        [0.25, 0.0025], rel=1e-6
+    )  # a quarter of 1 and 0.01
+    for position, (before, after) in enumerate(zip(walk.k, walk.rotation.k, strict=True)):
+        turned = (before[:2] + 1j * before[2:4]) * np.exp(1j * position * walk.rotation.frequencies)
+        np.testing.assert_allclose(after[:2] + 1j * after[2:4], turned, atol=1e-6)
+        assert np.array_equal(after[4:], before[4:])
 
 
 def test_cross_attention_reads_the_encoder_and_asks_from_the_decoder():

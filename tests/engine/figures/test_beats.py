@@ -1,0 +1,34 @@
+"""What the beats say: the products and turns that this model makes, in its own numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.analysis.head_walk import HeadWalk, walk_head
+from engine.config import Rope
+from engine.figures import beats
+from tests.engine import recipes
+
+
+def walk_of(**changes) -> HeadWalk:
+    config = recipes.llama(d_k=8)
+    decoder = config.stacks["decoder"].model_copy(update=changes)
+    lm = recipes.language_model(config.model_copy(update={"decoder": decoder}))
+    return walk_head(lm, lm.trace("abcdef"), kind="masked", layer=1, head=0, query=5, focus=3)
+
+
+@pytest.mark.parametrize(("normed", "made"), [(False, " = x W_q = "), (True, " = norm(x W_q) = ")])
+def test_queries_and_keys_are_told_as_they_are_made(normed, made):
+    told = [words for words, _ in beats.projections(walk_of(qk_norm=normed), str).equation]
+    assert [words for words in told if "W_" in words] == [made, made.replace("W_q", "W_k"), " = x W_v = "]
+
+
+@pytest.mark.parametrize(("fraction", "partner"), [(1.0, 4), (0.5, 2), (0.25, 1)])
+def test_the_pair_that_turns_is_one_that_does(fraction, partner):
+    walk = walk_of(positions=Rope(fraction=fraction))
+    told = "".join(words for words, _ in beats.position(walk, str).equation)
+    assert walk.rotation is not None
+    before, after = walk.k[3], walk.rotation.k[3]
+    pair = next(i for i in range(partner) if f" [{i}, {i + partner}] = " in told)
+    assert f"({beats.number(before[pair])}, {beats.number(before[pair + partner])})" in told
+    assert told.endswith(f"({beats.number(after[pair])}, {beats.number(after[pair + partner])})")
