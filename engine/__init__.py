@@ -22,8 +22,8 @@ Axes, in the order in which they always stand:
     vocab    the tokens a model knows
 
 Reading order: config (what a model is), model/build (how it is put together), model/attention (the heart),
-then positions, masks, norms, feed_forward, stack and transformer beside it; capture (how values get out);
-tokenizers and decoding (text in, text out); language_model (all of it behind one face); verify.
+then positions, masks, norms, feed_forward, stack, transformer and cache beside it; capture (how values get
+out); tokenizers and decoding (text in, text out); language_model (all of it behind one face); verify.
 
 Names resolve on first use, so that importing one part imports nothing but that part.
 """
@@ -35,12 +35,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from engine.config import TransformerConfig as TransformerConfig
+    from engine.decoding import Sampling as Sampling
     from engine.language_model import LanguageModel as LanguageModel
     from engine.language_model import load as load
+    from engine.model.build import build as build
 
 _HOME = {
     "LanguageModel": "engine.language_model",
+    "Sampling": "engine.decoding",
     "TransformerConfig": "engine.config",
+    "build": "engine.model.build",
     "load": "engine.language_model",
 }
 
