@@ -66,13 +66,17 @@ def test_the_description_of_ones_own_model_is_one():
 
 def test_the_lines_for_a_notebook_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    ten, figure = blocks("python")
+    ten, *more = blocks("python")
     assert len([line for line in ten.splitlines() if line]) <= 12
     names: dict[str, object] = {}
     exec(ten, names)
     printed = capsys.readouterr().out
     assert "2025-06-03\n('batch', 'head', 'query', 'key')\n" in printed
-    exec(figure, names)
+    for block in more:
+        exec(block, names)
+    printed = capsys.readouterr().out
+    assert printed.startswith("2025-06-03\n")  # greedily
+    assert printed.endswith("torch.Size([1, 6, 4, 4])\n")
     assert (tmp_path / "attention.html").stat().st_size > 1_000_000
 
 
