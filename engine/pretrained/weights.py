@@ -119,11 +119,13 @@ class _Pickled:
         return tuple(self._tensors[name].shape)
 
     def kind(self, name: str) -> str:
-        dtype = self._tensors[name].dtype
-        return _NAMES.get(dtype, str(dtype).removeprefix("torch."))
+        tensor = self._tensors[name]
+        if tensor.layout != torch.strided or tensor.is_meta:  # sparse, or saved without its numbers
+            return "meta" if tensor.is_meta else str(tensor.layout).removeprefix("torch.")
+        return _NAMES.get(tensor.dtype, str(tensor.dtype).removeprefix("torch."))
 
     def tensor(self, name: str) -> Tensor:
-        return self._tensors[name]
+        return self._tensors[name].detach()
 
 
 def _unpickled(path: Path) -> Any:

@@ -7,23 +7,24 @@ import shutil
 import time
 
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 
 import engine
 from engine.config import AtlasError
 from engine.model.build import build
-from engine.pretrained import hf_config
+from engine.pretrained import families, hf_config, loader
 from engine.pretrained.loader import load
 from engine.training.runs import save_checkpoint
 from tests.engine.pretrained import checkpoints, translators
+from tests.engine.pretrained.test_lora import adapter
+from tests.engine.pretrained.test_weights import pickled, sharded
 from tests.engine.training.copying import Copying, small
 
 DEEP = "[" * 100_000 + "]" * 100_000
 
 
-@pytest.fixture(
-    scope="module", params=["llama", "qwen2", "gpt2", "gpt_neox", "bert", "roberta", "t5", "marian"]
-)
+@pytest.fixture(scope="module", params=families.FAMILIES)
 def saved(request, tmp_path_factory):
     home = translators if hasattr(translators, request.param) else checkpoints
     return checkpoints.save(getattr(home, request.param)(), tmp_path_factory.mktemp(request.param))
@@ -206,3 +207,64 @@ def test_nor_of_a_model_of_our_own_that_is_too_large(own, key, value):
     config["encoder"][key] = value
     (own / "config.json").write_text(json.dumps(config))
     assert "belong to different models" in refusal(own)
+
+
+def own_names(folder):
+    """The folder as one that describes itself: our settings, and the names of the family as they are."""
+    family = loader.FAMILIES["llama"]
+    config = family.config_from_hf(json.loads((folder / "config.json").read_text()))
+    (folder / "config.json").unlink()
+    renames = [(rf"(?:model\.)?{pattern}", ours) for pattern, ours in family.RENAMES]
+    described = {"config": json.loads(config.to_json()), "renames": renames}
+    (folder / "tokenizer.json").write_text(Copying().tokenizer.to_json())
+    (folder / "atlas.json").write_text(json.dumps(described))
+    return folder
+
+
+def adapted(folder):
+    """An adapter that changes nothing, and the folder as its base."""
+    names = [f"base_model.model.model.layers.{i}.self_attn.q_proj.lora_" for i in range(3)]
+    zeros = {f"{name}{side}.weight": torch.zeros(size) for name in names for side, size in
+             {"A": (2, 32), "B": (32, 2)}.items()}  # fmt: skip
+    return adapter(folder.with_name("lora"), folder, zeros)
+
+
+LARGER = {
+    "bin": lambda folder: pickled(folder),
+    "shards": lambda folder: sharded(folder, form="model.safetensors"),
+    "shards of bin": lambda folder: sharded(folder, form="pytorch_model.bin"),
+    "adapter": adapted,
+}
+LIES = {
+    "num_hidden_layers": 20_000,
+    "vocab_size": 2_000_000,
+    "hidden_size": 2**31 - 1,
+    "num_key_value_heads": 4,
+}
+
+
+@pytest.fixture
+def whole(tmp_path):
+    return checkpoints.save(checkpoints.llama(), tmp_path / "model")
+
+
+@pytest.mark.parametrize(("key", "value"), LIES.items(), ids=LIES)
+@pytest.mark.parametrize("make", LARGER.values(), ids=LARGER)
+def test_a_config_that_lies_about_weights_of_any_form(whole, make, key, value):
+    opened = make(whole)
+    assert engine.load(opened).config.decoder is not None
+    change(whole / "config.json", **{key: value})
+    refusal(opened)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("n_layers", 20_000), ("n_heads", 3), ("d_ff", 10**30), ("n_kv_heads", 4), ("d_k", 10**9)],
+)
+def test_nor_in_the_description_of_ones_own_model(whole, key, value):
+    own_names(whole)
+    assert engine.load(whole).config.decoder is not None
+    described = json.loads((whole / "atlas.json").read_text())
+    described["config"]["decoder"][key] = value
+    (whole / "atlas.json").write_text(json.dumps(described))
+    refusal(whole)

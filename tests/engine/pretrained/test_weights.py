@@ -135,10 +135,28 @@ def test_a_pickle_without_tensors_by_name(tmp_path, content):
         Weights([tmp_path / "model.pt"])
 
 
-def test_a_pickle_of_whole_numbers(folder):
-    pickled(folder, lambda it: {**it, "model.norm.weight": torch.ones(32, dtype=torch.int8)})
-    with pytest.raises(AtlasError, match=r"model\.norm\.weight is stored as int8, and only F64, F32, F16"):
+@pytest.mark.parametrize(
+    ("tensor", "kind"),
+    [
+        (torch.ones(32, dtype=torch.int8), "int8"),
+        (torch.ones(32).to_sparse(), "sparse_coo"),
+        (torch.ones(32, device="meta"), "meta"),
+        (torch.ones(32, dtype=torch.complex64), "complex64"),
+    ],
+    ids=["int8", "sparse", "meta", "complex"],
+)
+def test_a_pickle_of_other_tensors(folder, tensor, kind):
+    pickled(folder, lambda it: {**it, "model.norm.weight": tensor})
+    with pytest.raises(AtlasError, match=rf"model\.norm\.weight is stored as {kind}, and only F64, F32, F16"):
         load(folder)
+
+
+def test_a_pickle_of_parameters(folder):
+    expected = load(folder).model(IDS)
+    pickled(folder, lambda it: {name: torch.nn.Parameter(value) for name, value in it.items()})
+    loaded = load(folder)
+    assert torch.equal(loaded.model(IDS), expected)
+    assert all(value.is_leaf for value in loaded.model.parameters())
 
 
 def test_a_pickle_of_the_old_form_is_held_against_memory_before_it_is_read(folder, monkeypatch):
