@@ -40,7 +40,7 @@ def _pattern(digits: str) -> list[pre_tokenizers.PreTokenizer]:
     pattern = (
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
         + digits
-        + r"| ?[^\s\p{L}\p{N}]+[\r\n]*"
+        + r"|\x20?[^\s\p{L}\p{N}]+[\r\n]*"
         r"|\s*[\r\n]+|\s+(?!\S)|\s+"
     )
     return [

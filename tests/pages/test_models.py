@@ -95,6 +95,12 @@ def test_removing_asks_once_more(open_app: Start, monkeypatch: pytest.MonkeyPatc
     assert removed == ["minilm-l6"]
 
 
+def test_the_families_that_can_be_opened_are_listed(open_app: Start) -> None:
+    listed = "LLaMA, Mistral, Qwen2, Qwen3, GPT-2, GPT-NeoX, BERT, RoBERTa, T5, Marian"
+    assert f"Families: {listed}." in html(open_app("models", lang="en"))
+    assert listed in html(open_app("models", lang="zh"))
+
+
 def test_a_path_that_is_no_model_is_refused_in_one_sentence(open_app: Start) -> None:
     app = open_app("models", lang="en")
     app.text_input(key="atlas-path").set_value("/no/such/<b>file</b>").run()
