@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -122,6 +123,23 @@ def test_a_bias_equals_torch_scaled_dot_product(name: str, mask: Mask) -> None:
     added = added.where(here.visible[:, None], -INF)
     expected = F.scaled_dot_product_attention(trace["q"], trace["k"], trace["v"], added)
     torch.testing.assert_close(trace["z"], expected, **EXACT)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_queries_and_keys_have_norms_of_their_own_before_they_are_turned(fused: bool) -> None:
+    """RMSNorm over the four numbers of each head, then RoPE; values have none."""
+    norms = nn.RMSNorm(4, eps=1e-6), nn.RMSNorm(4, eps=1e-6)
+    for norm in norms:
+        norm.weight.data = torch.rand(4) + 0.5
+    module, x = attention(d_k=4, n_kv_heads=2, norms=norms), text()
+    here = sight(Causal(), positions=Rope(100.0, 4))
+    q, k, v = (split(linear(x), n) for linear, n in ((module.W_q, 4), (module.W_k, 2), (module.W_v, 2)))
+    q, k = (here.positions.rotate(norm(part), AT) for norm, part in zip(norms, (q, k), strict=True))
+    k, v = k.repeat_interleave(2, dim=1), v.repeat_interleave(2, dim=1)
+    z = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    with nullcontext() if fused else capture(()):
+        out = module(x, x, here)
+    torch.testing.assert_close(out, module.W_o(z.transpose(1, 2).flatten(-2)), **EXACT)
 
 
 def test_relu_weights_by_hand() -> None:

@@ -121,6 +121,24 @@ def test_scaling_stands_before_positions_and_only_there() -> None:
         ]  # sin 0 and cos 0 at the first token
 
 
+def test_parallel_sublayers_read_the_same_stream() -> None:
+    """Each has a norm of its own, and both are added to what both have read (GPT-J, GPT-NeoX)."""
+    model = build(config(decoder=stack(parallel=True, n_layers=1))).double().eval()
+    for parameter in model.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    with capture("decoder.layers.0.*") as trace:
+        model(IDS)
+    x = trace["decoder.layers.0.self_attention_residual.resid_pre"]
+    layer = part(model, "decoder.layers.0")
+    normed = layer.feed_forward_residual.pre(x)
+    attended = trace["decoder.layers.0.self_attention.out"]
+    expected = x + attended + layer.feed_forward(normed)
+    end = trace["decoder.layers.0.feed_forward_residual.resid_post"]
+    torch.testing.assert_close(end, expected, rtol=0, atol=1e-10)
+    in_turn = x + attended + layer.feed_forward(layer.feed_forward_residual.pre(x + attended))
+    assert (end - in_turn).abs().max() > 1e-2
+
+
 def test_dropout_falls_on_the_sum_of_embeddings_and_positions() -> None:
     """What is kept is the whole sum, times 1 / (1 - 0.5); what is dropped is all of it."""
     model = build(config(decoder=stack(dropout=0.5))).train()
