@@ -32,7 +32,7 @@ from torch import Tensor
 
 from engine.config import AtlasError, TransformerConfig
 from engine.model.build import build_empty
-from engine.pretrained import renaming, weights
+from engine.pretrained import renaming, sources, weights
 from engine.pretrained.weights import Weights
 from engine.tokenizers import Tokenizer, from_json
 
@@ -124,7 +124,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise AtlasError("{path} is neither a file nor a folder on this machine.", path=str(path))
-    found = sorted(file for file in path.iterdir() if file.suffix in weights.SUFFIXES)
+    found = sorted(file for file in path.iterdir() if file.suffix in sources.SUFFIXES)
     return found if len(found) == 1 else weights.in_folder(path)
 
 

@@ -1,4 +1,4 @@
-"""Where a model can be on this disk: a catalogue name, a GGUF file, a folder in the usual layout."""
+"""Where a model can be on this disk: a catalogue name, a GGUF file, a folder in the usual layout. No torch here."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.config import AtlasError
-from engine.pretrained import catalogue, derived, hub, room, weights
+from engine.pretrained import catalogue, derived, hub, room
 from engine.pretrained.catalogue import CATALOGUE, Entry
+
+PICKLES = (".bin", ".pt", ".pth", ".ckpt")  # weights as torch.save writes them
+SUFFIXES = (".safetensors", *PICKLES)
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,7 @@ def _located(name_or_path: str | Path) -> Path:
             "{path} is neither a model of the catalogue ({known}) nor a file or folder on this machine.",
             path=str(name_or_path), known=", ".join(CATALOGUE),
         )  # fmt: skip
-    if path.suffix in (*weights.SUFFIXES, ".json"):
+    if path.suffix in (*SUFFIXES, ".json"):
         raise AtlasError(
             "{path} is one file of a model: open the folder that holds it together with config.json, or give its own "
             "config.",

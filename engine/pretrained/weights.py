@@ -21,10 +21,9 @@ from torch import Tensor
 
 from engine.config import AtlasError
 from engine.pretrained import room
+from engine.pretrained.sources import PICKLES
 
 NUMBERS = ("F64", "F32", "F16", "BF16")
-PICKLES = (".bin", ".pt", ".pth", ".ckpt")
-SUFFIXES = (".safetensors", *PICKLES)
 
 _NAMES = {torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
 _INSIDE = (
