@@ -94,8 +94,10 @@ def write(
 ) -> Iterator[Step]:
     """Goes on from each prompt, greedily unless told otherwise. Prompts of unequal length are filled up on the right.
 
-    A text leaves the batch when it has ended. Yields nothing where there is room for nothing: max_new_tokens is 0, or
-    all prompts fill max_len already. Raises AtlasError for settings out of range and for an empty prompt.
+    A text leaves the batch when it has ended. Greedily, each is written as if it were alone; texts that are drawn share
+    one generator, so together they differ from what each would be alone. Yields nothing where there is room for
+    nothing: max_new_tokens is 0, or all prompts fill max_len already. Raises AtlasError for settings out of range and
+    for an empty prompt.
     """
     check(max_new_tokens=max_new_tokens)
     prompt = Prompt(ids, lengths)
