@@ -91,6 +91,25 @@ def test_norms_by_placement() -> None:
     assert "encoder.norm.weight" not in dict(build(vaswani()).named_parameters())
 
 
+@pytest.mark.parametrize(
+    ("placement", "slots", "final"),
+    [
+        ("pre", {"pre"}, True),
+        ("post", {"post"}, False),
+        ("sandwich", {"pre", "branch_norm"}, True),
+        ("deepnorm", {"post"}, False),
+    ],
+)
+def test_each_residual_has_the_norms_of_its_placement(placement: str, slots: set[str], final: bool) -> None:
+    both = stack(placement=placement, n_layers=1)
+    names = dict(build(config(encoder=both, decoder=both)).named_parameters())
+    for where, sublayers in [("encoder", 2), ("decoder", 3)]:
+        found = [name.split(".")[-3:-1] for name in names if name.startswith(where) and "_residual" in name]
+        assert {slot for _, slot in found} == slots
+        assert len({tuple(pair) for pair in found}) == sublayers * len(slots)
+        assert (f"{where}.norm.weight" in names) == final
+
+
 def test_a_post_norm_stack_has_just_normalized() -> None:
     out = build(bert()).eval()(IDS)
     torch.testing.assert_close(out.mean(-1), torch.zeros(1, 5), rtol=0, atol=1e-5)
