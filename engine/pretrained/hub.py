@@ -94,9 +94,28 @@ class UnreachedError(AtlasError):
     """The hub did not answer, or not as it should: what was fetched before is as good as ever."""
 
 
-def title(name: str) -> str:
-    """hf:EleutherAI/pythia-70m@step512 -> pythia-70m@step512"""
-    return name.partition("/")[2]
+def kept(name: str) -> Path:
+    """Where an earlier fetch put a model; raises AtlasError when there was none. The hub is not asked."""
+    folder = _kept(name)
+    if folder is None:
+        raise AtlasError(
+            "{name} has not been fetched to this machine yet: `python -m engine.pretrained get {name}` does so in a "
+            "terminal.",
+            name=name,
+        )
+    return folder
+
+
+def title(asked: str, path: Path) -> str | None:
+    """hf:EleutherAI/pythia-70m@step512 -> pythia-70m@step512; without the name, of the folder it was fetched to.
+
+    None for what is not of the hub.
+    """
+    if is_name(asked):
+        return asked.partition("/")[2]
+    folder = path.parent.parent.name  # models--OWNER--NAME/snapshots/COMMIT
+    fetched = path.parent.name == "snapshots" and folder.startswith("models--")
+    return folder.split("--")[-1] if fetched else None
 
 
 def licence(folder: Path) -> str | None:

@@ -278,9 +278,7 @@ def _titles(asked: str, path: Path) -> dict[str, str | None]:
     if asked in CATALOGUE:
         entry = CATALOGUE[asked]
         return {"name": entry.name, "title": entry.title, "licence": entry.licence, "source": str(path)}
-    title = path.stem if path.is_file() else path.name
-    if hub.is_name(asked):
-        title = hub.title(asked)
+    title = hub.title(asked, path) or (path.stem if path.is_file() else path.name)
     return {"name": asked, "title": title, "licence": hub.licence(path), "source": str(path)}
 
 

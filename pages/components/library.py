@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.config import AtlasError
-from engine.pretrained import catalogue, sources
+from engine.pretrained import catalogue, hub, sources
 from engine.pretrained.catalogue import CATALOGUE
 from pages.components import state
 from pages.components.language import language
@@ -101,10 +101,11 @@ def find(name: str) -> Known:
 
 def open_path(text: str) -> Known:
     """Remember a GGUF file or a folder of the visitor's disk under a name that is no other model's name or
-    title. Raises AtlasError when it is neither.
+    title; a hf:OWNER/NAME stands for the folder it was fetched to. Raises AtlasError when it is none of these.
     """
-    typed = os.path.expanduser(text.strip().strip("'\""))
-    path = sources.locate(Path(os.path.realpath(typed)))  # pathlib's own raises for links that go in circles
+    typed = text.strip().strip("'\"")
+    real = os.path.realpath(os.path.expanduser(typed))  # pathlib's own raises for links that go in circles
+    path = hub.kept(typed) if hub.is_name(typed) else sources.locate(Path(real))
     here = present()
     if again := next(
         (known for known in here if known.target == str(path) and known.origin == "opened"), None
@@ -112,7 +113,8 @@ def open_path(text: str) -> Known:
         return again
     taken = {word.casefold() for known in here for word in (known.name, known.title)}
     taken |= {word.casefold() for entry in CATALOGUE.values() for word in (entry.name, entry.title)}
-    stem = state.printable(path.stem if path.suffix == ".gguf" else path.name)[:_STEM].strip()
+    named = hub.title(typed, path) or (path.stem if path.suffix == ".gguf" else path.name)
+    stem = state.printable(named)[:_STEM].strip()
     name = next(name for name in _numbered(stem or "model") if name.casefold() not in taken)
     _remember(_paths() | {name: str(path)})
     return find(name)

@@ -58,7 +58,10 @@ def absent() -> None:
 def own() -> None:
     """A field for a model on the visitor's own disk."""
     panels.heading(_("On your disk"))
-    words = _("A GGUF file, or a folder with config.json and safetensors. Families: {families}.")
+    words = _(
+        "A GGUF file, a folder with config.json and its weights, or hf:OWNER/NAME once it was fetched. Families: "
+        "{families}."
+    )
     panels.paragraph(words.format(families=", ".join(families.TITLES)))
     st.text_input(
         _("Path"), key="atlas-path", placeholder=_("Path of a file or folder"), label_visibility="collapsed",

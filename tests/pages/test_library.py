@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
 from engine.config import AtlasError
 from pages.components import library, state
@@ -121,3 +122,24 @@ def test_the_list_is_readable(tmp_path: Path) -> None:
     path = gguf(tmp_path, "模型.gguf")
     library.open_path(str(path))
     assert json.loads(library._list_file().read_text("utf-8")) == {"模型": str(path)}
+
+
+def test_a_model_of_the_hub_is_opened_where_it_was_fetched_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(
+        AtlasError, match=r"hf:owner/tiny has not been fetched .* engine\.pretrained get hf:owner/tiny"
+    ):
+        library.open_path("hf:owner/tiny")
+    repository, commit = tmp_path / "cache" / "models--owner--tiny", "c" * 40
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text(commit)
+    folder = repository / "snapshots" / commit
+    folder.mkdir(parents=True)
+    (folder / "config.json").write_text("{}")
+    known = library.open_path(" hf:owner/tiny ")
+    assert (known.name, known.target) == ("tiny", str(folder))
+    assert library.open_path(str(folder)) == known
+    library.forget("tiny")
+    assert library.open_path(str(folder)).name == "tiny"
