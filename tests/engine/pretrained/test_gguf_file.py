@@ -198,7 +198,7 @@ def test_mixtures_of_experts_and_stretched_positions_are_refused_by_name(tmp_pat
     for add, says in (
         (lambda file: file.add_expert_count(8), "LLaMA with 8 experts"),
         (lambda file: file.add_string("llama.rope.scaling.type", "yarn"), "yarn scaling"),
-        (lambda file: file.tensor("rope_freqs.weight", torch.ones(4)), "llama3 scaling"),
+        (lambda file: file.tensor("rope_freqs.weight", torch.full((4,), 2.0)), "otherwise than LLaMA 3"),
     ):
         path = tmp_path / "other.gguf"
         with Writer(path) as file:
