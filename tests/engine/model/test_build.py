@@ -202,6 +202,18 @@ def test_tied_weights_are_one_parameter(tied: bool) -> None:
     torch.testing.assert_close(logits, trace["decoder.final_norm"] @ unembedding.T)
 
 
+@pytest.mark.parametrize("tied", [True, False])
+def test_what_leaves_the_last_stack_is_scaled_before_it_is_compared_with_the_vocabulary(tied: bool) -> None:
+    model = build(config(decoder=stack(), tied_embeddings=tied, logit_scale=0.25, head_bias=True)).double()
+    state = model.eval().state_dict()
+    state["head.bias"].uniform_()
+    with capture("decoder.final_norm") as trace:
+        logits = model(IDS)
+    unembedding = state["embedding.table.weight" if tied else "head.weight"]
+    expected = trace["decoder.final_norm"] @ unembedding.T / 4 + state["head.bias"]
+    torch.testing.assert_close(logits, expected, rtol=0, atol=1e-10)
+
+
 def test_a_copy_of_a_tied_model_is_tied_to_itself() -> None:
     model = build(llama()).eval()
     twin = copy.deepcopy(model)
