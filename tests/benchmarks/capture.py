@@ -10,6 +10,7 @@ Below the times, what a forward adds to the peak of the process's memory.
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from statistics import median
 from unittest.mock import patch
@@ -70,13 +71,12 @@ def forwards(ids: Tensor) -> dict[str, Callable[[], object]]:
 
 def lens(ids: Tensor) -> Callable[[], object]:
     """The same shape in TransformerLens."""
-    from transformer_lens import HookedTransformer, HookedTransformerConfig
-
-    config = HookedTransformerConfig(
+    lens = import_module("transformer_lens")
+    config = lens.HookedTransformerConfig(
         n_layers=12, d_model=768, n_ctx=1024, n_heads=12, d_head=64, d_mlp=3072, d_vocab=VOCAB,
         act_fn="gelu_new", normalization_type="LN", device="cpu", seed=0,
     )  # fmt: skip
-    model = HookedTransformer(config).eval()
+    model = lens.HookedTransformer(config).eval()
     return lambda: model.run_with_cache(ids)
 
 
