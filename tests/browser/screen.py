@@ -67,6 +67,7 @@ class Screen:
     def follow(self, link: str) -> Screen:
         """Open a link as it is written."""
         self.page.goto(self.server.url + link)
+        self.page.locator(".atlas-title").wait_for()  # before a script has begun, none runs either
         self.settle()
         if not link.startswith("/models"):
             self.plot.wait_for()
