@@ -11,6 +11,7 @@ from torch import Tensor
 from engine.config import AtlasError
 
 WHOLE = (torch.int64, torch.int32)  # what torch looks up rows by
+FEW = 256  # ids that are compared sooner as a list than by calling a kernel
 
 
 def check_ids(ids: Tensor, limit: int) -> None:
@@ -89,8 +90,12 @@ def _check_whole(values: Tensor, what: str) -> None:
 
 def _outside(ids: Tensor, limit: int) -> tuple[int, int] | None:
     """(text, position) of the first id below 0 or not below the limit."""
-    least, most = ids.aminmax()
-    if least.item() >= 0 and most.item() < limit:
+    if ids.numel() <= FEW:
+        numbers = ids.flatten().tolist()
+        least, most = min(numbers), max(numbers)
+    else:
+        least, most = (extreme.item() for extreme in ids.aminmax())
+    if least >= 0 and most < limit:
         return None
     text, position = ((ids < 0) | (ids >= limit)).nonzero()[0].tolist()
     return text, position

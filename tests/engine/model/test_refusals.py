@@ -62,6 +62,7 @@ REFUSED = {
     # ids
     "writer(tensor([[1, 2], [3, 20]]))": f"token 20 at position 1 of text 1 {TOKENS}",
     "writer(tensor([[1, -1, 2]]))": f"token -1 at position 1 of text 0 {TOKENS}",
+    "writer(tensor([[7] * 8] * 40 + [[1, 2, 3, 20, 1, 1, 1, 1]]))": f"token 20 at position 3 of text 40 {TOKENS}",
     "reader(tensor([[99]]))": f"token 99 at position 0 of text 0 {TOKENS}",
     "both(tensor([[99]]), tensor([[1]]))": f"token 99 at position 0 of text 0 {TOKENS}",
     "both(tensor([[1]]), tensor([[99]]))": f"token 99 at position 0 of text 0 {TOKENS}",
@@ -101,6 +102,7 @@ REFUSED = {
 }
 READ = [
     "writer(ids.int(), tensor([3, 1]).int())",
+    "writer(tensor([[0, 19] * 4] * 40))",
     "writer(tensor([[0, 19]] * 4), cache=KVCache())",
     "writer(tensor([[1] * 5] * 2), cache=next(used))",
     "writer(ids, tensor([3, 0]), cache=next(used))",
