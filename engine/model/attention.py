@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from engine.capture import Tap, listening
 from engine.model.cache import KeysValues, NoCache
-from engine.model.positions import Positions
+from engine.model.positions import Positions, Turn
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Sight:
     """Where queries and keys stand, by which scheme, which keys each query may look at, and how earlier keys are kept.
 
     keep: NoCache's or KVCache's `grow` or `once`, which is given a layer and what makes its keys and values.
+    turn: by how much new queries, and the keys read with them, are rotated.
     """
 
     positions: Positions
@@ -32,6 +33,7 @@ class Sight:
     at_k: Int[Tensor, "#batch key"]
     visible: Bool[Tensor, "#batch query key"]
     keep: Callable[[int, Callable[[], KeysValues]], KeysValues] = NoCache().grow
+    turn: Turn | None = None
 
 
 class Attention(nn.Module):
@@ -89,7 +91,7 @@ class Attention(nn.Module):
         sight: Sight,
     ) -> Float[Tensor, "batch query d_model"]:
         q = self.q(self.q_norm(split(self.W_q(x), self.n_heads)))
-        q_rotated = self.q_rotated(sight.positions.rotate(q, sight.at_q))
+        q_rotated = self.q_rotated(sight.positions.rotate(q, sight.turn))
         k, v = sight.keep(self.layer, lambda: self.keys_values(memory, sight))
         k_shared, v_shared = share(k, self.n_heads), share(v, self.n_heads)
         bias = sight.positions.bias(q_rotated, sight.at_q, sight.at_k, self.layer)
@@ -113,7 +115,7 @@ class Attention(nn.Module):
         """Of the tokens read now: keys as they are compared, and values, each (batch, kv_head, memory, d_k)."""
         k = self.k(self.k_norm(split(self.W_k(memory), self.n_kv_heads)))
         v = self.v(split(self.W_v(memory), self.n_kv_heads))
-        return self.k_rotated(sight.positions.rotate(k, sight.at_k[:, -memory.shape[1] :])), v
+        return self.k_rotated(sight.positions.rotate(k, sight.turn)), v
 
     def fused(
         self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, visible: Tensor

@@ -19,6 +19,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 At = Int[Tensor, "#batch pos"]
+Turn = tuple[Float[Tensor, "#batch 1 pos half"], Float[Tensor, "#batch 1 pos half"]]  # cosines and sines
 Stretch = Callable[[Float[Tensor, " half"]], Float[Tensor, " half"]]
 
 
@@ -31,7 +32,13 @@ class Positions(nn.Module):
     def embed(self, x: Float[Tensor, "batch pos d_model"], at: At) -> Float[Tensor, "batch pos d_model"]:
         return x
 
-    def rotate(self, x: Float[Tensor, "batch head pos d_k"], at: At) -> Float[Tensor, "batch head pos d_k"]:
+    def turn(self, at: At, like: Tensor) -> Turn | None:
+        """What `rotate` needs to know of the positions: made once, for all layers and heads. `like`: what flows."""
+        return None
+
+    def rotate(
+        self, x: Float[Tensor, "batch head pos d_k"], turn: Turn | None
+    ) -> Float[Tensor, "batch head pos d_k"]:
         return x
 
     def bias(
@@ -99,12 +106,17 @@ class Rope(Positions):
         self.width = width
         self.stretch = stretch
 
-    def rotate(self, x: Float[Tensor, "batch head pos d_k"], at: At) -> Float[Tensor, "batch head pos d_k"]:
-        angle = angles(at, self.frequencies(x))[:, None]  # for every head
-        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
-        turned, kept = x.split([self.width, x.shape[-1] - self.width], dim=-1)
-        first, second = turned.chunk(2, dim=-1)
-        return torch.cat([first * cos - second * sin, second * cos + first * sin, kept], dim=-1)
+    def turn(self, at: At, like: Tensor) -> Turn:
+        angle = angles(at, self.frequencies(like))[:, None]  # for every head
+        return angle.cos().to(like.dtype), angle.sin().to(like.dtype)
+
+    def rotate(
+        self, x: Float[Tensor, "batch head pos d_k"], turn: Turn | None
+    ) -> Float[Tensor, "batch head pos d_k"]:
+        assert turn is not None  # a stack whose scheme turns says by how much
+        cos, sin = turn
+        first, second, *kept = x.tensor_split((self.width // 2, self.width), dim=-1)
+        return torch.cat([first * cos - second * sin, second * cos + first * sin, *kept], dim=-1)
 
     def frequencies(self, like: Tensor) -> Float[Tensor, " half"]:
         """Radians per position of each pair, fastest first, in the precision and the place of `like`."""

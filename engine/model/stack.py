@@ -184,7 +184,8 @@ class Stack(nn.Module):
     def here(self, x: Tensor, lengths: Int[Tensor, " batch"] | None, cache: NoCache) -> Sight:
         """Sight of the own text, and what the cache remembers of it from now on."""
         at_q, at_k, real = cache.place(x, lengths, self.positions.limit)
-        return Sight(self.positions, at_q, at_k, padded(self.mask, real)(at_q, at_k), cache.grow)
+        visible, turn = padded(self.mask, real)(at_q, at_k), self.positions.turn(at_q, x)
+        return Sight(self.positions, at_q, at_k, visible, cache.grow, turn)
 
 
 def padded(mask: Mask, real: Bool[Tensor, "batch key"] | None) -> Mask:

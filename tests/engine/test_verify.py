@@ -149,7 +149,9 @@ def test_a_position_that_is_not_added_is_found() -> None:
 )
 def test_a_place_that_counts_by_itself_is_found(positions: Any) -> None:
     lm = language_model(config(encoder=stack(positions=positions)))
-    part(lm.model, "encoder.positions").rotate = lambda x, at: x * (1 + at[:, None, :, None])
+    scheme = part(lm.model, "encoder.positions")
+    scheme.turn = lambda at, like: (at[:, None, :, None].to(like.dtype),) * 2
+    scheme.rotate = lambda x, turn: x * (1 + turn[0])
     assert failing(lm) == {SHIFT}
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 import torch
@@ -36,7 +37,9 @@ def attention(n_heads: int = 4, n_kv_heads: int = 4, d_model: int = 12, d_k: int
 
 def sight(mask: Mask, n_queries: int = 6, n_keys: int = 6, positions: Positions | None = None) -> Sight:
     at_q, at_k = torch.arange(n_queries)[None], torch.arange(n_keys)[None]
-    return Sight(positions or Positions(), at_q, at_k, mask(at_q, at_k))
+    scheme = positions or Positions()
+    turn = scheme.turn(at_q, torch.zeros(1, dtype=torch.float64))
+    return Sight(scheme, at_q, at_k, mask(at_q, at_k), turn=turn)
 
 
 def text(n: int = 6, d_model: int = 12) -> Tensor:
@@ -134,7 +137,7 @@ def test_queries_and_keys_have_norms_of_their_own_before_they_are_turned(fused: 
     module, x = attention(d_k=4, n_kv_heads=2, norms=norms), text()
     here = sight(Causal(), positions=Rope(100.0, 4))
     q, k, v = (split(linear(x), n) for linear, n in ((module.W_q, 4), (module.W_k, 2), (module.W_v, 2)))
-    q, k = (here.positions.rotate(norm(part), AT) for norm, part in zip(norms, (q, k), strict=True))
+    q, k = (here.positions.rotate(norm(part), here.turn) for norm, part in zip(norms, (q, k), strict=True))
     k, v = k.repeat_interleave(2, dim=1), v.repeat_interleave(2, dim=1)
     z = F.scaled_dot_product_attention(q, k, v, is_causal=True)
     with nullcontext() if fused else capture(()):
@@ -167,6 +170,7 @@ def test_fused_and_explicit_agree(mask: Mask, n_kv_heads: int, positions: Positi
         explicit = module(x, x, here)
     torch.testing.assert_close(fused, explicit, **EXACT)
     single, x = module.float(), x.float()
+    here = replace(here, turn=positions.turn(here.at_q, x))
     with capture(()):
         explicit = single(x, x, here)
     torch.testing.assert_close(single(x, x, here), explicit, rtol=0, atol=1e-5)

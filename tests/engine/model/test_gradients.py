@@ -54,7 +54,8 @@ class Attending(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.positions.embed(x, self.at)
-        return self.attention(x, x, Sight(self.positions, self.at, self.at, self.visible))
+        turn = self.positions.turn(self.at, x)
+        return self.attention(x, x, Sight(self.positions, self.at, self.at, self.visible, turn=turn))
 
 
 def drawn(module: nn.Module) -> nn.Module:

@@ -23,15 +23,20 @@ from engine.model.positions import (
 BASE = 10_000.0
 
 
+def turned(scheme: Positions, x: Tensor, at: Tensor) -> Tensor:
+    return scheme.rotate(x, scheme.turn(at, x))
+
+
 def rotated(numbers: list[float], position: int) -> Tensor:
     x = torch.tensor(numbers, dtype=torch.float64)[None, None, None]
-    return Rope(BASE, len(numbers)).rotate(x, torch.tensor([[position]]))[0, 0, 0]
+    return turned(Rope(BASE, len(numbers)), x, torch.tensor([[position]]))[0, 0, 0]
 
 
 def test_the_null_object_does_nothing_and_copies_nothing() -> None:
     at, x, heads = torch.arange(3)[None], torch.randn(1, 3, 4), torch.randn(1, 2, 3, 3)
     assert Positions().embed(x, at) is x
-    assert Positions().rotate(heads, at) is heads
+    assert Positions().turn(at, x) is None
+    assert Positions().rotate(heads, None) is heads
     assert Positions().bias(heads, at, at, layer=0) is None
     assert Positions().value(heads, at, at, layer=0) is None
 
@@ -62,9 +67,9 @@ def test_rope_feels_the_distance_only() -> None:
 
 def test_rope_keeps_the_first_token_and_every_length() -> None:
     x = torch.randn(2, 3, 9, 8, dtype=torch.float64)
-    turned = Rope(BASE, 8).rotate(x, torch.arange(9)[None])
-    assert torch.equal(turned[:, :, 0], x[:, :, 0])
-    torch.testing.assert_close(turned.norm(dim=-1), x.norm(dim=-1), rtol=0, atol=1e-12)
+    out = turned(Rope(BASE, 8), x, torch.arange(9)[None])
+    assert torch.equal(out[:, :, 0], x[:, :, 0])
+    torch.testing.assert_close(out.norm(dim=-1), x.norm(dim=-1), rtol=0, atol=1e-12)
 
 
 def test_learned_vectors_are_added() -> None:
@@ -80,7 +85,7 @@ def test_computed_schemes_follow_the_precision_of_what_flows(scheme: Positions, 
     scheme = scheme.to(dtype)
     at = torch.tensor([[1000, 1001]])  # which are one number in bfloat16
     x = torch.ones(1, 2, 8, dtype=dtype)
-    out = scheme.embed(x, at) if isinstance(scheme, Sinusoidal) else scheme.rotate(x[None], at)[0]
+    out = scheme.embed(x, at) if isinstance(scheme, Sinusoidal) else turned(scheme, x[None], at)[0]
     assert out.dtype == dtype
     assert not torch.equal(out[0, 0], out[0, 1])
     assert dict(scheme.state_dict()) == {}
@@ -100,14 +105,14 @@ def test_marian_has_all_sines_first() -> None:
 
 def test_rope_turns_the_leading_part_only() -> None:
     x = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], dtype=torch.float64)[None, None, None]
-    turned = Rope(BASE, 4).rotate(x, torch.tensor([[1]]))[0, 0, 0]
-    assert turned.tolist() == pytest.approx([-1.984111, 1.959901, 2.462378, 4.019800, 5, 6], abs=1e-6)
+    out = turned(Rope(BASE, 4), x, torch.tensor([[1]]))[0, 0, 0]
+    assert out.tolist() == pytest.approx([-1.984111, 1.959901, 2.462378, 4.019800, 5, 6], abs=1e-6)
 
 
 def test_linear_scaling_divides_positions() -> None:
     x = torch.randn(1, 1, 1, 8, dtype=torch.float64)
-    stretched = Rope(BASE, 8, linear(4)).rotate(x, torch.tensor([[12]]))
-    torch.testing.assert_close(stretched, Rope(BASE, 8).rotate(x, torch.tensor([[3]])), rtol=0, atol=1e-12)
+    stretched = turned(Rope(BASE, 8, linear(4)), x, torch.tensor([[12]]))
+    torch.testing.assert_close(stretched, turned(Rope(BASE, 8), x, torch.tensor([[3]])), rtol=0, atol=1e-12)
 
 
 def test_llama3_keeps_fast_waves_and_stretches_slow_ones() -> None:
