@@ -93,12 +93,12 @@ class Attention(nn.Module):
         q = self.q(self.q_norm(split(self.W_q(x), self.n_heads)))
         q_rotated = self.q_rotated(sight.positions.rotate(q, sight.turn))
         k, v = sight.keep(self.layer, lambda: self.keys_values(memory, sight))
-        k_shared, v_shared = share(k, self.n_heads), share(v, self.n_heads)
         bias = sight.positions.bias(q_rotated, sight.at_q, sight.at_k, self.layer)
         if not listening() and self.core.fused and not sight.positions.adds_values:
             # nobody wants the steps: one kernel does them all
-            return self.W_o(merge(self.fused(q_rotated, k_shared, v_shared, bias, sight.visible)))
+            return self.W_o(merge(self.fused(q_rotated, k, v, bias, sight.visible)))
 
+        k_shared, v_shared = share(k, self.n_heads), share(v, self.n_heads)
         scores = self.scores(q_rotated @ k_shared.mT)
         scaled = self.scaled(scores if self.scale == 1 else scores * self.scale)
         biased = self.biased(scaled if bias is None else scaled + bias)
@@ -120,10 +120,11 @@ class Attention(nn.Module):
     def fused(
         self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, visible: Tensor
     ) -> Float[Tensor, "batch head query d_k"]:
-        """The steps from scores to z in one kernel that never writes the scores down."""
+        """The steps from scores to z in one kernel that never writes the scores down, nor shared keys out."""
         p = self.dropout.p if self.training else 0.0
         mask = visible[:, None] if bias is None else hide(bias, visible)
-        return F.scaled_dot_product_attention(q, k, v, mask, dropout_p=p, scale=self.scale)
+        shared = self.n_kv_heads != self.n_heads
+        return F.scaled_dot_product_attention(q, k, v, mask, dropout_p=p, scale=self.scale, enable_gqa=shared)
 
 
 def split(x: Float[Tensor, "batch pos width"], n_heads: int) -> Float[Tensor, "batch head pos d_k"]:
