@@ -103,12 +103,12 @@ class Chooser:
 
     def draw(self, weights: Float[Tensor, "row vocab"]) -> Int[Tensor, " row"]:
         """One token for each row, as probable as its weight says; a row need not sum to 1."""
-        upto = weights.cumsum(dim=-1, dtype=torch.float64)
+        upto = weights.cpu().cumsum(dim=-1, dtype=torch.float64)  # on the processor: Metal has no float64
         whole = upto[:, -1:].contiguous()
         share = torch.rand(len(weights), 1, generator=self.generator, dtype=torch.float64, device="cpu")
-        first_beyond = torch.searchsorted(upto, whole * share.to(whole.device), right=True)
+        first_beyond = torch.searchsorted(upto, whole * share, right=True)
         last_possible = torch.searchsorted(upto, whole)
-        return torch.minimum(first_beyond, last_possible)[:, 0]
+        return torch.minimum(first_beyond, last_possible)[:, 0].to(weights.device)
 
     def uniform(self) -> float:
         """A number from 0 up to, but not including, 1."""
@@ -158,10 +158,10 @@ def top_k(k: int) -> Filter:
 def top_p(p: float) -> Filter:
     def filter(logits: Logits, seen: Seen) -> Logits:
         ordered, indices = logits.sort(dim=-1, descending=True, stable=True)
-        each = ordered.softmax(dim=-1, dtype=torch.float64)
+        each = ordered.cpu().softmax(dim=-1, dtype=torch.float64)
         cut = each.cumsum(dim=-1) - each >= p  # the likelier ones reach p without it
         cut[:, 0] = False
-        return logits.scatter(1, indices, ordered.masked_fill(cut, -math.inf))
+        return logits.scatter(1, indices, ordered.masked_fill(cut.to(logits.device), -math.inf))
 
     return filter
 

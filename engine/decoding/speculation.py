@@ -31,7 +31,7 @@ class Expected(NamedTuple):
 
     @property
     def probabilities(self) -> Float[Tensor, "places vocab"]:
-        return self.filtered.softmax(dim=-1, dtype=torch.float64)
+        return self.filtered.cpu().softmax(dim=-1, dtype=torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
