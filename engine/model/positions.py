@@ -1,7 +1,7 @@
 """Where does position enter? Each scheme answers by the methods it overrides; the others do nothing.
 
     embed    adds to the embeddings, once, before the first layer        sinusoidal, learned
-    rotate   turns queries and keys, in every layer                       rope
+    rotate   turns queries and keys, in every layer, by what `turn` said  rope
     bias     is added to the scaled scores, in every layer                ALiBi, T5, Shaw
     value    is added to what a query takes home, in every layer          Shaw
 
