@@ -11,7 +11,7 @@ from engine.figures.theme import THEMES
 from pages.components import look_for, panels, pocket, resources, shell, state
 from pages.components.choice import Choice, choose
 from pages.components.language import _, language
-from pages.components.plot import plot, room, sheet, theme_name
+from pages.components.plot import ahead, plot, room, sheet, theme_name
 
 KEY = "atlas-ledger"
 
@@ -62,6 +62,7 @@ def explain(choice: Choice) -> None:
 
 shell.guard()
 with shell.frame("attention", _("Attention"), beats=True) as page:
+    ahead()
     choice = choose()
     place = choice.walk.place
     where = _("{model} · layer {layer} · head {head}")

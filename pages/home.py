@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.components import controls, library, navigation, opening, panels, shell, state
+from pages.components import controls, library, navigation, opening, panels, plot, shell, state
 from pages.components.language import _
 
 GO = "atlas-go"
@@ -39,6 +39,7 @@ def field() -> None:
 with shell.frame("home", _("Attention Atlas")):
     if st.session_state.pop(GO, False):
         st.switch_page(navigation.path("attention"), query_params=state.write(state.view()))
+    plot.ahead()
     with st.container(key="atlas-home"):
         field()
         with shell.boundary():

@@ -18,7 +18,7 @@ import streamlit as st
 from streamlit.components.v2 import component
 
 from engine.config import AtlasError
-from pages.components import library, navigation, panels, plot, state
+from pages.components import library, navigation, panels, state
 from pages.components.language import LANGUAGES, N_, NAMES, _, language, sentence
 
 if TYPE_CHECKING:
@@ -85,7 +85,6 @@ def frame(screen: str, title: str, subtitle: str = "", beats: bool = False) -> I
         page.subtitle(...)
     """
     st.html(ASSETS / "style.css")
-    plot.ahead()
     with st.container(horizontal=True, vertical_alignment="center", key="atlas-bar", gap="small"):
         page = Frame(title, st.empty())
         page.subtitle(subtitle)
