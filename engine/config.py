@@ -174,8 +174,11 @@ Positions = Annotated[
 
 
 class NormConfig(_Settings):
+    """bias: whether a LayerNorm adds one, as no other norm does."""
+
     kind: Literal["layernorm", "rmsnorm", "none"] = "layernorm"
     eps: PositiveFloat = 1e-5
+    bias: bool = True
 
 
 class FeedForwardConfig(_Settings):

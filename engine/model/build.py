@@ -157,9 +157,13 @@ def residual(config: TransformerConfig, stack: StackConfig) -> Residual:
 
 
 def norm(stack: StackConfig, width: int) -> nn.Module:
-    return {"layernorm": LayerNorm, "rmsnorm": RMSNorm, "none": nn.Identity}[stack.norm.kind](
-        width, stack.norm.eps
-    )
+    match stack.norm:
+        case settings.NormConfig(kind="layernorm", eps=eps, bias=bias):
+            return LayerNorm(width, eps, bias=bias)
+        case settings.NormConfig(kind="rmsnorm", eps=eps):
+            return RMSNorm(width, eps)
+        case _:
+            return nn.Identity()
 
 
 def positions_of(config: TransformerConfig, stack: StackConfig, *, both_sides: bool) -> Positions:

@@ -4,7 +4,8 @@
 xavier_uniform   U(+-sqrt(6 / (fan_in + fan_out)))     N(0, 1 / d_model)    Glorot & Bengio 2010
 normal           N(0, 0.02^2)                          the same             BERT, GPT
 depth_scaled     N(0, 0.02^2); what writes to the      the same             Radford et al. 2019, section 2.3
-                 stream divided by sqrt(2 n_layers)
+                 stream divided by sqrt(branches): 2
+                 a layer, 3 where it reads an encoder
 kaiming          N(0, 2 / fan_in)                      N(0, 1 / d_model)    He et al. 2015
 torch            U(+-1 / sqrt(fan_in)), biases too     N(0, 1)              what nn.Linear and nn.Embedding do
 """
@@ -88,8 +89,9 @@ def initialise(
         for linear in value_path(model.get_submodule(path)):
             linear.weight *= gain
     for stack in (part for part in model.children() if isinstance(part, Stack) and scheme.depth_scaled):
-        for linear in writers(stack):
-            linear.weight /= math.sqrt(2 * len(stack.layers))
+        branches = [*writers(stack)]
+        for linear in branches:
+            linear.weight /= math.sqrt(len(branches))
 
 
 def draw(module: nn.Module, scheme: Scheme, generator: torch.Generator) -> None:
@@ -112,7 +114,8 @@ def draw(module: nn.Module, scheme: Scheme, generator: torch.Generator) -> None:
                 scheme.table(table, generator)
         case LayerNorm():
             nn.init.ones_(module.weight)
-            nn.init.zeros_(module.bias)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
         case RMSNorm():
             nn.init.ones_(module.weight)
 

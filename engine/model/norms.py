@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from engine.capture import Tap
 
-LayerNorm = (
-    nn.LayerNorm
-)  # (x - mean) / sqrt(variance + eps) * weight + bias, variance without Bessel's correction
+# (x - mean) / sqrt(variance + eps) * weight + bias where it has one, variance without Bessel's correction
+LayerNorm = nn.LayerNorm
 
 
 class RMSNorm(nn.Module):

@@ -52,6 +52,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "Post-Norm": {"placement": "post"},
     "sandwich": {"placement": "sandwich"},
     "DeepNorm": {"placement": "deepnorm"},
+    "LayerNorm without bias": {"qk_norm": True, "norm": NormConfig(bias=False)},
     "no norm": {"norm": NormConfig(kind="none")},
     "parallel": {"parallel": True},
     "parallel, rope of a part": {"parallel": True, "positions": Rope(fraction=0.5)},
@@ -96,7 +97,8 @@ def feed_forwards() -> st.SearchStrategy[FeedForwardConfig]:
 def stacks(draw: st.DrawFn, *, cross: bool) -> StackConfig:
     n_kv_heads, d_k = draw(st.integers(1, 3)), draw(st.sampled_from([1, 2, 3, 4, 8]))
     placement = draw(st.sampled_from(["pre", "post", "sandwich", "deepnorm"]))
-    norm = draw(st.builds(NormConfig, kind=st.sampled_from(["layernorm", "rmsnorm", "none"])))
+    kinds = st.sampled_from(["layernorm", "rmsnorm", "none"])
+    norm = draw(st.builds(NormConfig, kind=kinds, bias=st.booleans()))
     chosen: dict[str, Any] = {
         # without norms a gate squares the stream in every layer, which soon is no number any more
         "n_layers": 1 if norm.kind == "none" else draw(st.integers(1, 3)),

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.config import FeedForwardConfig, NoPositions, StackConfig
+from engine.config import FeedForwardConfig, NoPositions, NormConfig, StackConfig
 from engine.model.build import build
 from engine.model.transformer import DecoderOnly, EncoderDecoder, EncoderOnly
 from tests.engine.recipes import config, stack
@@ -21,9 +21,13 @@ EXACT = {"rtol": 0, "atol": 1e-10}
 LENGTHS = torch.tensor([7, 4])
 
 
-def settings(placement: str, activation: Any) -> StackConfig:
+def settings(placement: str, activation: Any, bias: bool = True) -> StackConfig:
     return stack(
-        placement=placement, positions=NoPositions(), feed_forward=FeedForwardConfig(activation=activation)
+        placement=placement,
+        positions=NoPositions(),
+        norm=NormConfig(bias=bias),
+        attention_bias=bias,
+        feed_forward=FeedForwardConfig(activation=activation, bias=bias),
     )
 
 
@@ -32,22 +36,26 @@ def oracle_options(placement: str, activation: str) -> dict:
     return {**options, "norm_first": placement == "pre", "activation": activation}
 
 
-def attention_names(mine: dict[str, Tensor], path: str, theirs: str) -> dict[str, Tensor]:
+def attention_names(mine: dict[str, Tensor], path: str, theirs: str, kind: str) -> dict[str, Tensor]:
     return {
-        f"{theirs}.in_proj_weight": torch.cat([mine[f"{path}.W_{x}.weight"] for x in "qkv"]),
-        f"{theirs}.in_proj_bias": torch.cat([mine[f"{path}.W_{x}.bias"] for x in "qkv"]),
-        f"{theirs}.out_proj.weight": mine[f"{path}.W_o.weight"],
-        f"{theirs}.out_proj.bias": mine[f"{path}.W_o.bias"],
+        f"{theirs}.in_proj_{kind}": torch.cat([mine[f"{path}.W_{x}.{kind}"] for x in "qkv"]),
+        f"{theirs}.out_proj.{kind}": mine[f"{path}.W_o.{kind}"],
     }
+
+
+def kinds(mine: dict[str, Tensor]) -> list[str]:
+    """Weights, and biases where there are any."""
+    return sorted({name.rpartition(".")[2] for name in mine if ".W_" in name})
 
 
 def layer_names(mine: dict[str, Tensor], path: str, slot: str) -> dict[str, Tensor]:
     cross = f"{path}.cross_attention.W_q.weight" in mine
     residuals = ["self_attention", *["cross_attention"] * cross, "feed_forward"]
-    found = attention_names(mine, f"{path}.self_attention", "self_attn")
-    if cross:
-        found |= attention_names(mine, f"{path}.cross_attention", "multihead_attn")
-    for kind in ("weight", "bias"):
+    found = {}
+    for kind in kinds(mine):
+        found |= attention_names(mine, f"{path}.self_attention", "self_attn", kind)
+        if cross:
+            found |= attention_names(mine, f"{path}.cross_attention", "multihead_attn", kind)
         found[f"linear1.{kind}"] = mine[f"{path}.feed_forward.W_in.{kind}"]
         found[f"linear2.{kind}"] = mine[f"{path}.feed_forward.W_out.{kind}"]
         for number, residual in enumerate(residuals, start=1):
@@ -60,7 +68,7 @@ def copy_layers(mine: nn.Module, theirs: Any, slot: str) -> None:
     for index, layer in enumerate(theirs.layers):
         layer.load_state_dict(layer_names(state, f"layers.{index}", slot))
     if theirs.norm is not None:
-        theirs.norm.load_state_dict({kind: state[f"norm.{kind}"] for kind in ("weight", "bias")})
+        theirs.norm.load_state_dict({kind: state[f"norm.{kind}"] for kind in kinds(state)})
 
 
 def shaken(model: nn.Module) -> nn.Module:
@@ -74,8 +82,8 @@ def text(n: int) -> Tensor:
     return torch.randn(2, n, D_MODEL, dtype=torch.float64)
 
 
-def final_norm(placement: str) -> nn.LayerNorm | None:
-    return nn.LayerNorm(D_MODEL, dtype=torch.float64) if placement == "pre" else None
+def final_norm(placement: str, bias: bool = True) -> nn.LayerNorm | None:
+    return nn.LayerNorm(D_MODEL, bias=bias, dtype=torch.float64) if placement == "pre" else None
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
@@ -90,6 +98,20 @@ def test_encoder(placement: str, activation: str) -> None:
     hidden = torch.arange(7) >= LENGTHS[:, None]
     torch.testing.assert_close(model.encoder(x), oracle(x), **EXACT)
     torch.testing.assert_close(model.encoder(x, LENGTHS), oracle(x, src_key_padding_mask=hidden), **EXACT)
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
+def test_encoder_without_biases(placement: str) -> None:
+    model = shaken(build(config(encoder=settings(placement, "gelu", bias=False))).double())
+    assert isinstance(model, EncoderOnly)
+    options = oracle_options(placement, "gelu")
+    layer = nn.TransformerEncoderLayer(D_MODEL, N_HEADS, D_FF, bias=False, **options)
+    oracle = nn.TransformerEncoder(
+        layer, 2, norm=final_norm(placement, bias=False), enable_nested_tensor=False
+    )
+    copy_layers(model.encoder, oracle, placement)
+    x = text(7)
+    torch.testing.assert_close(model.encoder(x), oracle(x), **EXACT)
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])

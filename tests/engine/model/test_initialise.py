@@ -93,6 +93,26 @@ def test_normal_of_the_deviation(name: str, part: tuple[str, ...], deviation: fl
     assert beyond == pytest.approx(0.3173, abs=0.01)  # of a normal distribution
 
 
+def test_what_writes_to_the_stream_is_scaled_by_how_often_that_is_done() -> None:
+    """Twice a layer: 0.02 / sqrt(2 x 8) = 0.005; three times where a layer reads an encoder: 0.02 / sqrt(3 x 3)."""
+    encoder = StackConfig(n_layers=8, n_heads=4, d_ff=D_FF)
+    config = TransformerConfig(
+        vocab_size=9, d_model=D_MODEL, max_len=9, initialisation="depth_scaled", encoder=encoder,
+        decoder=StackConfig(n_layers=3, n_heads=4, d_ff=D_FF),
+    )  # fmt: skip
+    weights = build(config).state_dict()
+    for path, deviation in {
+        "encoder.layers.0.self_attention.W_o.weight": 0.005,
+        "encoder.layers.7.feed_forward.W_out.weight": 0.005,
+        "decoder.layers.0.self_attention.W_o.weight": 0.02 / 3,
+        "decoder.layers.1.cross_attention.W_o.weight": 0.02 / 3,
+        "decoder.layers.2.feed_forward.W_out.weight": 0.02 / 3,
+        "decoder.layers.1.cross_attention.W_v.weight": 0.02,
+        "decoder.layers.2.feed_forward.W_in.weight": 0.02,
+    }.items():
+        assert float(weights[path].std()) == pytest.approx(deviation, rel=0.02), path
+
+
 @pytest.mark.parametrize("name", SCHEMES)
 def test_biases_start_at_zero_and_norms_at_one(name: str) -> None:
     weights = measured(name)

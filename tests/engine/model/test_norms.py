@@ -24,6 +24,14 @@ def test_layer_norm_by_its_formula() -> None:
         assert out == pytest.approx([(n - mean) / deviation * w + b for n, w, b in scaled], abs=1e-10)
 
 
+def test_a_layer_norm_without_bias_only_scales() -> None:
+    norm = LayerNorm(4, 1e-5, bias=False)
+    norm.weight.data = torch.tensor([1.0, 2, 3, 4])
+    assert list(norm.state_dict()) == ["weight"]
+    expected = torch.tensor([-1.069043, -1.069043, 0.0, 6.414259])
+    torch.testing.assert_close(norm(torch.tensor([1.0, 2, 3, 6])), expected, rtol=0, atol=1e-5)
+
+
 def test_constant_vectors_become_zeros() -> None:
     assert LayerNorm(4, 1e-12)(torch.full((4,), 7.0)).tolist() == [0, 0, 0, 0]
 

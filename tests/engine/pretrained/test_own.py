@@ -12,7 +12,15 @@ from safetensors.torch import save_file
 from torch import nn
 
 import engine
-from engine.config import AtlasError, FeedForwardConfig, Learned, NoPositions, StackConfig, TransformerConfig
+from engine.config import (
+    AtlasError,
+    FeedForwardConfig,
+    Learned,
+    NoPositions,
+    NormConfig,
+    StackConfig,
+    TransformerConfig,
+)
 from engine.tokenizers import CharacterTokenizer
 
 VOCAB, WIDTH, HEADS, LENGTH = 20, 16, 4, 12
@@ -26,13 +34,13 @@ class Block(nn.Module):
     attn: Any
     mlp: Any
 
-    def __init__(self) -> None:
+    def __init__(self, bias: bool) -> None:
         super().__init__()
-        self.ln_1, self.ln_2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.ln_1, self.ln_2 = nn.LayerNorm(WIDTH, bias=bias), nn.LayerNorm(WIDTH, bias=bias)
         self.attn, self.mlp = nn.Module(), nn.Module()
-        self.attn.c_attn, self.attn.c_proj = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.attn.c_attn, self.attn.c_proj = nn.Linear(WIDTH, 3 * WIDTH, bias), nn.Linear(WIDTH, WIDTH, bias)
         self.attn.register_buffer("bias", torch.tril(torch.ones(LENGTH, LENGTH))[None, None])
-        self.mlp.c_fc, self.mlp.c_proj = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        self.mlp.c_fc, self.mlp.c_proj = nn.Linear(WIDTH, 4 * WIDTH, bias), nn.Linear(4 * WIDTH, WIDTH, bias)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         heads = [
@@ -47,11 +55,11 @@ class Block(nn.Module):
 class NanoGPT(nn.Module):
     transformer: Any
 
-    def __init__(self) -> None:
+    def __init__(self, bias: bool = True) -> None:
         super().__init__()
         self.transformer = nn.ModuleDict({
             "wte": nn.Embedding(VOCAB, WIDTH), "wpe": nn.Embedding(LENGTH, WIDTH),
-            "h": nn.ModuleList([Block(), Block()]), "ln_f": nn.LayerNorm(WIDTH),
+            "h": nn.ModuleList([Block(bias), Block(bias)]), "ln_f": nn.LayerNorm(WIDTH, bias=bias),
         })  # fmt: skip
         self.lm_head = nn.Linear(WIDTH, VOCAB, bias=False)
         self.lm_head.weight = self.transformer["wte"].weight
@@ -68,6 +76,13 @@ NANO = TransformerConfig(
     vocab_size=VOCAB, d_model=WIDTH, max_len=LENGTH, scale_embeddings=False,
     decoder=StackConfig(
         n_layers=2, n_heads=HEADS, positions=Learned(), feed_forward=FeedForwardConfig(activation="gelu")
+    ),
+)  # fmt: skip
+NANO_WITHOUT_BIASES = TransformerConfig(
+    vocab_size=VOCAB, d_model=WIDTH, max_len=LENGTH, scale_embeddings=False,
+    decoder=StackConfig(
+        n_layers=2, n_heads=HEADS, positions=Learned(), norm=NormConfig(bias=False), attention_bias=False,
+        feed_forward=FeedForwardConfig(activation="gelu", bias=False),
     ),
 )  # fmt: skip
 LAYER = r"decoder.layers.\1."
@@ -114,6 +129,16 @@ def test_nanogpt_as_its_training_loop_saves_it(nano, tmp_path, wrapper):
     assert lm.card["family"] == "own"
     assert lm.card["stored_as"] == "F32"
     assert lm.trace("abc").tokens[0].label == "a"
+
+
+def test_nanogpt_without_biases_has_none_in_its_norms_either(tmp_path):
+    theirs = stirred(NanoGPT(bias=False))
+    torch.save({"model": theirs.state_dict()}, tmp_path / "ckpt.pt")
+    lm = opened(tmp_path / "ckpt.pt", config=NANO_WITHOUT_BIASES)
+    torch.testing.assert_close(lm.model(IDS), theirs(IDS), rtol=1e-5, atol=1e-5)
+    assert not [name for name in lm.model.state_dict() if name.endswith("bias")]
+    with pytest.raises(AtlasError, match=r"lacks 17 of the tensors .*\.bias"):
+        opened(tmp_path / "ckpt.pt")
 
 
 def test_a_rule_may_name_the_prefix_or_leave_it(nano, tmp_path):
