@@ -14,6 +14,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     ValidationError,
@@ -119,6 +120,16 @@ class Llama3(_Settings):
         return self
 
 
+class Factors(_Settings):
+    """Every wave is divided by a factor of its own, fastest first: what any stretching amounts to."""
+
+    kind: Literal["factors"] = "factors"
+    factors: tuple[Annotated[float, Field(gt=0.0, allow_inf_nan=False)], ...]
+
+
+Scaling = Linear | Llama3 | Factors
+
+
 class Rope(_Settings):
     """Queries and keys are turned by an angle that grows with their position (Su et al. 2021).
 
@@ -127,12 +138,22 @@ class Rope(_Settings):
 
     scheme: Literal["rope"] = "rope"
     base: PositiveFloat = 10_000.0
-    scaling: Annotated[Linear | Llama3, Field(discriminator="kind")] | None = None
+    scaling: Annotated[Scaling, Field(discriminator="kind")] | None = None
     fraction: float = Field(default=1.0, gt=0.0, le=1.0)
 
     def width(self, d_k: int) -> int:
         """How many of a head's numbers are turned."""
         return int(d_k * self.fraction)
+
+    def refuse_unless_paired(self, d_k: int) -> None:
+        """Raises AtlasError where heads of that width have no pairs to turn, or other than there are factors for."""
+        if (width := self.width(d_k)) % 2:
+            raise AtlasError("rope turns pairs of numbers, so d_k must be even, not {d_k}", d_k=width)
+        if isinstance(self.scaling, Factors) and len(self.scaling.factors) != width // 2:
+            raise AtlasError(
+                "rope turns {pairs} pairs of numbers and is given factors for {count}",
+                pairs=width // 2, count=len(self.scaling.factors),
+            )  # fmt: skip
 
 
 class Shaw(_Settings):
@@ -193,7 +214,7 @@ class StackConfig(_Settings):
     n_kv_heads defaults to n_heads, d_k to d_model / n_heads, scale to 1 / sqrt(d_k) (1 leaves scores as they are),
     d_ff to 4 d_model, or 8/3 d_model where a gate makes it three matrices instead of two (Shazeer 2020).
     parallel: both sub-layers read the same stream, and both are added to it (GPT-J, GPT-NeoX).
-    window: nobody looks further than so many positions.
+    window: nobody looks further than so many positions, except in the layers that full_layers counts, from 0.
     """
 
     n_layers: PositiveInt
@@ -212,6 +233,7 @@ class StackConfig(_Settings):
     scale: ResolvedScale = Field(default=None, validate_default=True)
     core: Literal["softmax", "relu"] = "softmax"
     window: PositiveInt | None = None
+    full_layers: tuple[NonNegativeInt, ...] = ()
     dropout: float = Field(default=0.0, ge=0.0, le=1.0)
     embedding_norm: bool = False
     n_segments: int = Field(default=0, ge=0)
@@ -233,6 +255,11 @@ class StackConfig(_Settings):
                 n_heads=self.n_heads,
                 n_kv_heads=self.n_kv_heads,
             )
+        if beyond := [layer for layer in self.full_layers if layer >= self.n_layers]:
+            raise AtlasError(
+                "full_layers names layer {layer}, and the last of {n_layers} layers is {last}",
+                layer=beyond[0], n_layers=self.n_layers, last=self.n_layers - 1,
+            )  # fmt: skip
         return self
 
     def fitted(self, d_model: int) -> StackConfig:
@@ -244,12 +271,17 @@ class StackConfig(_Settings):
                 n_heads=self.n_heads,
             )
         d_k = self.d_k or d_model // self.n_heads
-        if isinstance(self.positions, Rope) and (odd := self.positions.width(d_k)) % 2:
-            raise AtlasError("rope turns pairs of numbers, so d_k must be even, not {d_k}", d_k=odd)
+        if isinstance(self.positions, Rope):
+            self.positions.refuse_unless_paired(d_k)
         wide = 4 * d_model if self.feed_forward.kind == "plain" else max(1, round(8 * d_model / 3))
         return self.model_copy(
             update={"d_k": d_k, "d_ff": self.d_ff or wide, "scale": self.scale or d_k**-0.5}
         )
+
+    @property
+    def windows(self) -> tuple[int | None, ...]:
+        """How far each layer looks, None for as far as there is."""
+        return tuple(None if layer in self.full_layers else self.window for layer in range(self.n_layers))
 
     @property
     def final_norm(self) -> bool:

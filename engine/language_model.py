@@ -310,7 +310,7 @@ class LanguageModel:
         assert isinstance(module, Stack)
         memory = trace.get("encoder.final_norm") if stack == "decoder" else None
         with torch.no_grad(), capture(f"{path}*", edits) as heard:
-            module.layers[layer](trace[entry], *module.given(trace[entry], memory=memory))
+            module.layers[layer](trace[entry], *module.given(trace[entry], memory=memory)[layer])
         return heard
 
     def steps(self, text: str, max_new_tokens: int, sampling: Sampling = GREEDY) -> Iterator[Step]:

@@ -303,7 +303,7 @@ def reason(lm: LanguageModel, place: HeadPlace, visible: bool, query: int, key: 
         return ""
     if place.kind == "masked" and key > query:
         return "future"
-    window = lm.config.stacks[place.stack].window
+    window = lm.config.stacks[place.stack].windows[place.layer]
     return "window" if window is not None and abs(query - key) > window else "padding"
 
 

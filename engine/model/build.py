@@ -28,6 +28,7 @@ from engine.model.positions import (
     Sinusoidal,
     Stretch,
     T5Buckets,
+    divided,
     linear,
     llama3,
 )
@@ -96,10 +97,11 @@ def decoder_of(config: TransformerConfig) -> Stack:
 
 def stack_of(config: TransformerConfig, name: str, mask: Mask, layers: Sequence[nn.Module]) -> Stack:
     stack = config.stacks[name]
+    narrow = mask if stack.window is None else mask & Window(stack.window)
     return Stack(
         layers=layers,
         positions=positions_of(config, stack, both_sides=name == "encoder"),
-        mask=mask if stack.window is None else mask & Window(stack.window),
+        masks=[mask if window is None else narrow for window in stack.windows],
         segments=Segments(stack.n_segments, config.d_model) if stack.n_segments else None,
         embedding_norm=norm(stack, config.d_model) if stack.embedding_norm else None,
         norm=norm(stack, config.d_model) if stack.final_norm else None,
@@ -184,12 +186,14 @@ def positions_of(config: TransformerConfig, stack: StackConfig, *, both_sides: b
             return Positions()
 
 
-def stretch_of(scaling: settings.Linear | settings.Llama3 | None) -> Stretch | None:
+def stretch_of(scaling: settings.Scaling | None) -> Stretch | None:
     match scaling:
         case settings.Linear(factor=factor):
             return linear(factor)
         case settings.Llama3(factor=factor, low=low, high=high, original=original):
             return llama3(factor, low, high, original)
+        case settings.Factors(factors=factors):
+            return divided(factors)
         case None:
             return None
 

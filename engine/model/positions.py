@@ -12,7 +12,7 @@ batch or one for each. Nothing is kept in tables that a state dict would carry o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Float, Int
@@ -257,6 +257,11 @@ def angles(at: At, frequency: Float[Tensor, " half"]) -> Float[Tensor, "#batch p
 def linear(factor: float) -> Stretch:
     """Every wave `factor` times longer (Chen et al. 2023)."""
     return lambda frequency: frequency / factor
+
+
+def divided(factors: Sequence[float]) -> Stretch:
+    """Every wave as many times longer as its own factor says."""
+    return lambda frequency: frequency / frequency.new_tensor(factors)
 
 
 def llama3(factor: float, low: float, high: float, original: int) -> Stretch:

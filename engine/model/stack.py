@@ -127,7 +127,7 @@ class Stack(nn.Module):
         *,
         layers: Sequence[nn.Module],
         positions: Positions,
-        mask: Mask,
+        masks: Sequence[Mask],
         segments: nn.Module | None = None,
         embedding_norm: nn.Module | None = None,
         norm: nn.Module | None = None,
@@ -140,7 +140,7 @@ class Stack(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.layers = nn.ModuleList(layers)
         self.norm = norm or nn.Identity()
-        self.mask = mask
+        self.masks = masks
         self.embed = Tap("batch pos d_model")
         self.position = Tap("batch pos d_model")
         self.final_norm = Tap("batch pos d_model")
@@ -158,10 +158,10 @@ class Stack(nn.Module):
         x = self.segments(x, segments)
         given = self.given(x, lengths, memory, memory_lengths, cache)
         x = self.embed(x)
-        x = self.position(self.positions.embed(x, given[0].at_q))
+        x = self.position(self.positions.embed(x, given[0][0].at_q))
         x = self.dropout(self.embedding_norm(x))
-        for layer in self.layers:
-            x = layer(x, *given)
+        for layer, what in zip(self.layers, given, strict=True):
+            x = layer(x, *what)
         return self.final_norm(self.norm(x))
 
     def given(
@@ -171,21 +171,26 @@ class Stack(nn.Module):
         memory: Float[Tensor, "batch memory d_model"] | None = None,
         memory_lengths: Int[Tensor, " batch"] | None = None,
         cache: NoCache = NO_CACHE,
-    ) -> tuple[Sight] | tuple[Sight, Tensor, Sight]:
-        """What every layer is given beside x: sight of the own text, and of the memory where there is one."""
+    ) -> list[tuple[Sight] | tuple[Sight, Tensor, Sight]]:
+        """What each layer is given beside x: sight of the own text, and of the memory where there is one."""
         if memory is None:
-            return (self.here(x, lengths, cache),)
+            return [(here,) for here in self.here(x, lengths, cache)]
         check_memory(memory, x)
         _, memory_at, memory_real = NO_CACHE.place(memory, memory_lengths)
-        here = self.here(x, lengths, cache)
-        there = padded(Full(), memory_real)(here.at_q, memory_at)
-        return here, memory, Sight(NOWHERE, here.at_q, memory_at, there, cache.once)
+        heres = self.here(x, lengths, cache)
+        at_q = heres[0].at_q
+        there = Sight(NOWHERE, at_q, memory_at, padded(Full(), memory_real)(at_q, memory_at), cache.once)
+        return [(here, memory, there) for here in heres]
 
-    def here(self, x: Tensor, lengths: Int[Tensor, " batch"] | None, cache: NoCache) -> Sight:
-        """Sight of the own text, and what the cache remembers of it from now on."""
+    def here(self, x: Tensor, lengths: Int[Tensor, " batch"] | None, cache: NoCache) -> list[Sight]:
+        """Each layer's sight of the own text, and what the cache remembers of it from now on."""
         at_q, at_k, real = cache.place(x, lengths, self.positions.limit)
-        visible, turn = padded(self.mask, real)(at_q, at_k), self.positions.turn(at_q, x)
-        return Sight(self.positions, at_q, at_k, visible, cache.grow, turn)
+        turn = self.positions.turn(at_q, x)
+        sights = {
+            mask: Sight(self.positions, at_q, at_k, padded(mask, real)(at_q, at_k), cache.grow, turn)
+            for mask in dict.fromkeys(self.masks)  # layers that look equally far share one
+        }
+        return [sights[mask] for mask in self.masks]
 
 
 def padded(mask: Mask, real: Bool[Tensor, "batch key"] | None) -> Mask:

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from engine.pretrained import catalogue, room
 
-FORMAT = 2  # part of the name: raised when what is stored changes, so that older copies are not found
+FORMAT = 3  # part of the name: raised when what is stored changes, so that older copies are not found
 _EDGE = 1 << 20
 _KEPT = 4  # copies; the one unused for longest goes first
 

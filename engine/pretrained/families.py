@@ -11,7 +11,8 @@ and where it needs them
     hf_shape, from_hf     the shape in which a folder keeps one of our tensors, and that tensor from what it keeps
     BEGINS_WITH           settings, of which the first there names the token that a decoder's input begins with
     NEVER_WRITTEN         settings that name tokens which the model never writes
-    GGUF_NAME, GGUF_RENAMES, hf_from_gguf, gguf_shape, from_gguf      the same for GGUF files
+    GGUF_NAME, GGUF_RENAMES, hf_from_gguf, gguf_shape, from_gguf      the same for GGUF files; hf_from_gguf may give
+                                                                      the model_type of a family of its kin
 """
 
 from __future__ import annotations
@@ -21,6 +22,6 @@ from types import ModuleType
 from engine.pretrained import bert, gpt2, gpt_neox, llama, marian, mistral, qwen2, qwen3, roberta, t5
 
 ALL: tuple[ModuleType, ...] = (llama, mistral, qwen2, qwen3, gpt2, gpt_neox, bert, roberta, t5, marian)
-FAMILIES = {family.NAME: family for family in ALL}
+FAMILIES: dict[str, ModuleType] = {family.NAME: family for family in ALL}
 GGUF_FAMILIES = {name: family for family in ALL if (name := getattr(family, "GGUF_NAME", None))}
 TITLES = tuple(family.TITLE for family in ALL)

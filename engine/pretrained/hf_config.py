@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from engine.config import AtlasError, Linear, Llama3, Rope
+from engine.config import AtlasError, Factors, Linear, Llama3, Rope, Scaling
 
 Activation = Literal["relu", "gelu", "gelu_tanh", "silu"]
 
@@ -193,6 +193,10 @@ def _llama3(given: dict[str, Any]) -> Llama3:
     )
 
 
+def _factors(given: dict[str, Any]) -> Factors:
+    return Factors(factors=_needed(given, "factors"))
+
+
 def _needed(given: dict[str, Any], key: str) -> Any:
     if key not in given:
         raise AtlasError(
@@ -203,11 +207,12 @@ def _needed(given: dict[str, Any], key: str) -> Any:
     return given[key]
 
 
-_STRETCHES: dict[str, Callable[[dict[str, Any]], Linear | Llama3 | None]] = {
+_STRETCHES: dict[str, Callable[[dict[str, Any]], Scaling | None]] = {
     "default": lambda given: None,
     "none": lambda given: None,
     "linear": _linear,
     "llama3": _llama3,
+    "factors": _factors,
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from engine.config import AtlasError, FeedForwardConfig, NormConfig, StackConfig, TransformerConfig
-from engine.pretrained.hf_config import activation, require, rope
+from engine.pretrained.hf_config import activation, not_built, require, rope
 
 if TYPE_CHECKING:
     from engine.pretrained.gguf_file import GgufFile
@@ -44,9 +44,6 @@ GGUF_RENAMES = (
 
 # Tables of angles that some versions saved; they follow from the configuration.
 DROP = (r"(layers\.\d+\.self_attn\.)?rotary_emb\.inv_freq", r"rope\.freqs", r"rope_freqs\.weight")
-
-# What LLaMA 3.1 and all later ones stretch by, besides the factor.
-_LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}
 
 
 def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
@@ -92,8 +89,9 @@ def drop(config: TransformerConfig) -> tuple[str, ...]:
 
 
 def hf_from_gguf(file: GgufFile) -> dict[str, Any]:
-    """The same settings from a GGUF file's metadata, under the keys of config.json."""
-    return kin_from_gguf(file, GGUF_NAME)
+    """The same settings from a GGUF file's metadata, under the keys of config.json; one with a window is a Mistral."""
+    settings = kin_from_gguf(file, GGUF_NAME)
+    return {"model_type": NAME if settings["sliding_window"] is None else "mistral", **settings}
 
 
 def kin_from_gguf(file: GgufFile, name: str) -> dict[str, Any]:
@@ -104,6 +102,10 @@ def kin_from_gguf(file: GgufFile, name: str) -> dict[str, Any]:
             "built here.",
             path=str(file.path), count=count,
         )  # fmt: skip
+    pattern = f"{name}.attention.sliding_window_pattern"
+    if (layers := file.get(pattern)) is not None:
+        raise not_built(pattern, layers)
+    window = file.get(f"{name}.attention.sliding_window") or None
     shapes = file.shapes
     return {
         "vocab_size": shapes.get("token_embd.weight", (0,))[0],
@@ -117,6 +119,9 @@ def kin_from_gguf(file: GgufFile, name: str) -> dict[str, Any]:
         "rms_norm_eps": file.get(f"{name}.attention.layer_norm_rms_epsilon", 1e-6),
         "rope_theta": file.get(f"{name}.rope.freq_base"),
         "rope_scaling": _stretch(file, name),
+        "sliding_window": window,
+        "use_sliding_window": window is not None,
+        "max_window_layers": 0,
         "attention_bias": "blk.0.attn_q.bias" in shapes,
         "mlp_bias": "blk.0.ffn_up.bias" in shapes,
         "tie_word_embeddings": "output.weight" not in shapes,
@@ -124,25 +129,17 @@ def kin_from_gguf(file: GgufFile, name: str) -> dict[str, Any]:
 
 
 def _stretch(file: GgufFile, name: str) -> dict[str, Any]:
-    """LLaMA 3's stretching is kept as what each wave is divided by, and the numbers it was made from are not.
+    """Rotary positions stretched by one factor, or as LLaMA 3 does it, of which what each wave is divided by is kept.
 
-    Raises AtlasError where those of LLaMA 3.1 do not make the same.
+    Raises AtlasError for a file that does both.
     """
+    key = f"{name}.rope.scaling.type"
+    kind = file.get(key, "none")
     if "rope_freqs.weight" not in file.shapes:
-        kind = file.get(f"{name}.rope.scaling.type", "none")
         return {"rope_type": kind, "factor": file.get(f"{name}.rope.scaling.factor")}
-    kept = file.tensor("rope_freqs.weight").ravel()
-    base, factor = file.get(f"{name}.rope.freq_base", 10_000.0), float(kept.max(initial=1.0))
-    low, high, original = _LLAMA3.values()
-    turns = original / (2 * np.pi * base ** (np.arange(len(kept)) / len(kept)))
-    share = np.clip((turns - low) / (high - low), 0, 1)
-    if not np.allclose(kept, 1 / ((1 - share) / factor + share), rtol=1e-3):
-        raise AtlasError(
-            "{path} stretches its rotary positions otherwise than LLaMA 3.1 does, and does not say how: open the "
-            "model as a folder with config.json.",
-            path=str(file.path),
-        )
-    return {"rope_type": "llama3", "factor": factor, **_LLAMA3}
+    if kind != "none":
+        raise not_built(key, kind)
+    return {"rope_type": "factors", "factors": file.tensor("rope_freqs.weight").ravel().tolist()}
 
 
 def from_gguf(name: str, values: np.ndarray, settings: dict[str, Any]) -> np.ndarray:

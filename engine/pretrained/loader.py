@@ -170,6 +170,7 @@ def _from_gguf(path: Path, target: Target) -> Loaded:
     file = GgufFile(path)
     family = _family(file.architecture, GGUF_FAMILIES, path)
     settings = hf_config.checked(family.hf_from_gguf(file), path)
+    family = FAMILIES[settings.get("model_type", family.NAME)]  # some go by the name of their kin
     config = family.config_from_hf(settings)
     stored = partial(getattr(family, "gguf_shape", _as_it_is), settings=settings)
     plan = _plan(config, family.GGUF_RENAMES, family, stored, file.shapes, path, target)

@@ -1,6 +1,6 @@
 """The Mistral family (Jiang et al. 2023): LLaMA, whose queries see back no further than a window.
 
-Its GGUF files go by LLaMA's name.
+Its GGUF files go by LLaMA's name, and one that names no window is read as one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from engine.pretrained.hf_config import reach
 
 NAME, TITLE = "mistral", "Mistral"
 PREFIXES, RENAMES, drop = llama.PREFIXES, llama.RENAMES, llama.drop
+GGUF_RENAMES, from_gguf = llama.GGUF_RENAMES, llama.from_gguf
 
 
 def config_from_hf(config: dict[str, Any]) -> TransformerConfig:

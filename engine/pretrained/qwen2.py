@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from engine.config import AtlasError, TransformerConfig
+from engine.config import TransformerConfig
 from engine.pretrained import llama
-from engine.pretrained.hf_config import reach
+from engine.pretrained.hf_config import not_built, reach, require
 
 if TYPE_CHECKING:
     from engine.pretrained.gguf_file import GgufFile
@@ -20,29 +20,20 @@ _FULL, _SLIDING = "full_attention", "sliding_attention"
 
 def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
     """The settings of a Qwen2ForCausalLM; raises AtlasError for missing keys and for what is not built."""
-    return llama.kin(config, attention_bias=True, out_bias=False, window=window(config))
+    return llama.kin(config, attention_bias=True, out_bias=False, **windows(config))
 
 
-def window(config: dict[str, Any]) -> int | None:
-    """The reach of all layers. Raises AtlasError where some layers have a window and others none."""
+def windows(config: dict[str, Any]) -> dict[str, Any]:
+    """How far which layers see. Raises AtlasError for layers of kinds that are not built, or of another number."""
+    (n_layers,) = require(config, "num_hidden_layers")
     size = reach(config) if config.get("use_sliding_window") else None
-    kinds = set(config.get("layer_types", ())) or _kinds(config, size)
-    if kinds == {_FULL}:
-        return None
-    if kinds == {_SLIDING} and size is not None:
-        return size
-    raise AtlasError(
-        "The layers of the model see differently far ({kinds}), and those of a stack built here all see alike.",
-        kinds=", ".join(sorted(kinds)),
-    )
-
-
-def _kinds(config: dict[str, Any], size: int | None) -> set[str]:
-    """The kinds of layers of a file that does not list them: the first so many have no window."""
-    first = config.get("max_window_layers", 28)
-    if size is None or first >= config.get("num_hidden_layers", 0):
-        return {_FULL}
-    return {_FULL, _SLIDING} if first else {_SLIDING}
+    first = n_layers if size is None else min(config.get("max_window_layers", 28), n_layers)
+    kinds = config.get("layer_types", [_FULL] * first + [_SLIDING] * (n_layers - first))
+    full = tuple(layer for layer, kind in enumerate(kinds) if kind == _FULL)
+    known = len(full) if size is None else len(full) + kinds.count(_SLIDING)
+    if not known == len(kinds) == n_layers:
+        raise not_built("layer_types", ", ".join(dict.fromkeys(kinds)))
+    return {} if len(full) == n_layers else {"window": size, "full_layers": full}
 
 
 def hf_from_gguf(file: GgufFile) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.config import TransformerConfig
 from engine.pretrained import llama
-from engine.pretrained.qwen2 import window
+from engine.pretrained.qwen2 import windows
 
 if TYPE_CHECKING:
     from engine.pretrained.gguf_file import GgufFile
@@ -27,7 +27,7 @@ def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
         {"head_dim": _D_K, **config},
         attention_bias=config.get("attention_bias", False),
         qk_norm=True,
-        window=window(config),
+        **windows(config),
     )
 
 

@@ -120,7 +120,7 @@ def shift_off(lm: LanguageModel, trace: Trace, stacks: Sequence[str]) -> float:
     for name in stacks:
         stack, x = lm.model.get_submodule(name), trace[f"{name}.layers.0.self_attention_residual.normed"]
         assert isinstance(stack, Stack)
-        here, attention = stack.given(x)[0], stack.layers[0].get_submodule("self_attention")
+        here, attention = stack.given(x)[0][0], stack.layers[0].get_submodule("self_attention")
         at_q, at_k = here.at_q + SHIFT, here.at_k + SHIFT
         there = replace(here, at_q=at_q, at_k=at_k, turn=stack.positions.turn(at_q, x))
         found.append(apart(attention(x, x, there), attention(x, x, here)))

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from engine.config import (
     AtlasError,
+    Factors,
     FeedForwardConfig,
     Learned,
     Linear,
@@ -41,10 +42,24 @@ def test_json_gives_back_the_same(settings: TransformerConfig) -> None:
     assert TransformerConfig.from_json(settings.to_json()) == settings
 
 
-@pytest.mark.parametrize("positions", [NoPositions(), Sinusoidal(base=100.0), Learned(), Rope(base=1e5)])
+@pytest.mark.parametrize(
+    "positions",
+    [
+        NoPositions(), Sinusoidal(base=100.0), Learned(), Rope(base=1e5),
+        Rope(scaling=Factors(factors=(1.0, 2.7))),
+    ],
+)  # fmt: skip
 def test_a_position_scheme_is_told_by_its_name(positions) -> None:
     settings = config(decoder=stack(positions=positions))
     assert TransformerConfig.from_json(settings.to_json()).stacks["decoder"].positions == positions
+
+
+def test_some_layers_look_further_than_a_window() -> None:
+    settings = config(decoder=stack(n_layers=4, window=2, full_layers=(1, 3)))
+    assert settings.stacks["decoder"].windows == (2, None, 2, None)
+    assert TransformerConfig.from_json(settings.to_json()) == settings
+    assert stack(n_layers=2, window=5).windows == (5, 5)
+    assert stack(n_layers=2).windows == (None, None)
 
 
 def test_what_is_left_out_is_resolved() -> None:
@@ -64,6 +79,14 @@ def test_d_k_may_differ_from_d_model_by_heads() -> None:
         (
             {"decoder": stack(d_k=5, positions=Rope())},
             "rope turns pairs of numbers, so d_k must be even, not 5",
+        ),
+        (
+            {"decoder": stack(d_k=4, positions=Rope(scaling=Factors(factors=(1, 2, 4))))},
+            "rope turns 2 pairs of numbers and is given factors for 3",
+        ),
+        (
+            {"decoder": stack(d_k=8, positions=Rope(scaling=Factors(factors=(1, 2, 4)), fraction=0.5))},
+            "rope turns 2 pairs of numbers and is given factors for 3",
         ),
         ({}, "a model needs an encoder, a decoder, or both"),
         (
@@ -85,6 +108,12 @@ def test_the_impossible_is_refused_with_its_numbers(changes: dict, sentence: str
             lambda: stack(parallel=True, placement="post"),
             "parallel sub-layers share one stream and are built with Pre-Norm, not with post",
         ),
+        (
+            lambda: stack(n_layers=3, window=2, full_layers=(0, 3)),
+            "full_layers names layer 3, and the last of 3 layers is 2",
+        ),
+        (lambda: Factors(factors=(1, float("inf"))), "factors.1: Input should be a finite number"),
+        (lambda: Factors(factors=(1, 0)), "factors.1: Input should be greater than 0"),
         (lambda: Llama3(factor=8, low=4, high=4), "low 4.0 must be less than high 4.0"),
         (lambda: T5Buckets(buckets=32, farthest=16), "farthest 16 must exceed half of the 32 buckets"),
         (lambda: T5Buckets(buckets=30), "buckets: Input should be a multiple of 4"),

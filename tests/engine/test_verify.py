@@ -83,7 +83,7 @@ def failing(lm: LanguageModel) -> set[str]:
 
 def test_a_leak_of_the_future_is_found() -> None:
     lm = language_model(llama())
-    part(lm.model, "decoder").mask = part(language_model(ASSEMBLIES["encoder-only"]).model, "encoder").mask
+    part(lm.model, "decoder").masks = part(language_model(ASSEMBLIES["encoder-only"]).model, "encoder").masks
     assert failing(lm) == {LEAK, CACHE}  # which the cache cannot see
 
 

@@ -53,6 +53,9 @@ def test_what_is_hidden_has_a_reason():
     assert walk.weights[3:].tolist() == [0, 0, 0]
     windowed = walk_of(recipes.llama(window=1), "abcdef", "masked", query=3)
     assert windowed.hidden == ("window", "window", "", "", "future", "future")
+    mixed = recipes.llama(window=1, full_layers=(0,))
+    for layer, hidden in enumerate([("", "", "", "", "future"), ("window", "window", "", "", "future")]):
+        assert walk_of(mixed, "abcde", "masked", query=3, layer=layer).hidden == hidden
 
 
 def test_keys_of_a_shared_head_are_the_group_s():

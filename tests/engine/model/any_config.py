@@ -57,6 +57,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "parallel": {"parallel": True},
     "parallel, rope of a part": {"parallel": True, "positions": Rope(fraction=0.5)},
     "window": {"window": 1},
+    "window in the first layer only": {"window": 1, "full_layers": (1,), "n_layers": 2},
     "window, t5": {"window": 2, "positions": T5Buckets(buckets=8, farthest=6)},
     "multi-query": {"n_kv_heads": 1},
     "gate of 8/3": {"feed_forward": SWIGLU, "d_ff": None},
@@ -99,9 +100,10 @@ def stacks(draw: st.DrawFn, *, cross: bool) -> StackConfig:
     placement = draw(st.sampled_from(["pre", "post", "sandwich", "deepnorm"]))
     kinds = st.sampled_from(["layernorm", "rmsnorm", "none"])
     norm = draw(st.builds(NormConfig, kind=kinds, bias=st.booleans()))
+    # without norms a gate squares the stream in every layer, which soon is no number any more
+    n_layers = 1 if norm.kind == "none" else draw(st.integers(1, 3))
     chosen: dict[str, Any] = {
-        # without norms a gate squares the stream in every layer, which soon is no number any more
-        "n_layers": 1 if norm.kind == "none" else draw(st.integers(1, 3)),
+        "n_layers": n_layers,
         "n_heads": n_kv_heads * draw(st.integers(1, 3)),
         "n_kv_heads": n_kv_heads,
         "d_k": d_k,
@@ -117,6 +119,7 @@ def stacks(draw: st.DrawFn, *, cross: bool) -> StackConfig:
         "scale": draw(st.none() | st.sampled_from([1.0, 0.3])),
         "core": draw(st.sampled_from(["softmax", "softmax", "relu"])),
         "window": draw(st.none() | st.integers(1, 4)),
+        "full_layers": tuple(draw(st.sets(st.integers(0, n_layers - 1)))),
         "embedding_norm": draw(st.booleans()),
         "n_segments": draw(st.integers(0, 2)),
     }

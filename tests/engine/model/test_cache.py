@@ -66,7 +66,11 @@ def test_token_by_token_is_all_at_once(scheme, n_kv_heads: int) -> None:
     assert (cache.slots, cache.length.tolist()) == (14, [14, 14])
 
 
-@pytest.mark.parametrize("changes", [{"window": 3}, {"core": "relu"}, {"qk_norm": True}], ids=str)
+@pytest.mark.parametrize(
+    "changes",
+    [{"window": 3}, {"window": 2, "full_layers": (1,)}, {"core": "relu"}, {"qk_norm": True}],
+    ids=str,
+)
 @torch.no_grad()
 def test_whatever_the_attention(changes: dict) -> None:
     model, ids, cache = decoder_only(**changes), text(9), KVCache()

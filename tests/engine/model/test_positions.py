@@ -16,6 +16,7 @@ from engine.model.positions import (
     T5Buckets,
     alibi_slopes,
     apart,
+    divided,
     linear,
     llama3,
 )
@@ -113,6 +114,16 @@ def test_linear_scaling_divides_positions() -> None:
     x = torch.randn(1, 1, 1, 8, dtype=torch.float64)
     stretched = turned(Rope(BASE, 8, linear(4)), x, torch.tensor([[12]]))
     torch.testing.assert_close(stretched, turned(Rope(BASE, 8), x, torch.tensor([[3]])), rtol=0, atol=1e-12)
+
+
+def test_factors_stretch_each_wave_by_its_own() -> None:
+    x = torch.randn(1, 1, 1, 8, dtype=torch.float64)
+    stretched = turned(Rope(BASE, 8, divided([1, 2, 3, 4])), x, torch.tensor([[12]]))
+    for pair, position in enumerate([12, 6, 4, 3]):
+        alone = turned(Rope(BASE, 8), x, torch.tensor([[position]]))
+        torch.testing.assert_close(
+            stretched[..., [pair, pair + 4]], alone[..., [pair, pair + 4]], rtol=0, atol=1e-12
+        )
 
 
 def test_llama3_keeps_fast_waves_and_stretches_slow_ones() -> None:

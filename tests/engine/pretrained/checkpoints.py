@@ -157,10 +157,13 @@ class Writer(gguf.GGUFWriter):
         self.add_tensor(name, np.ascontiguousarray(array), raw_dtype=kind)
 
 
-def llama_as_gguf(model, path: Path, kind: str = "llama", divided_by: torch.Tensor | None = None) -> Path:
+def llama_as_gguf(
+    model, path: Path, kind: str = "llama", divided_by: torch.Tensor | None = None, window: int | None = None
+) -> Path:
     """Writes a LLaMA, or what is made like it, as converters do, in F32; only LLaMA's rows are put in another order.
 
-    divided_by: what each wave of the rotary positions is divided by, where LLaMA 3 stretches them.
+    divided_by: what each wave of the rotary positions is divided by, where LLaMA 3 stretches them; window: how many
+    tokens a query sees, itself counted.
     """
     config, weights = model.config, dict(model.state_dict())
     n_kv_heads, rope = config.num_key_value_heads or config.num_attention_heads, config.rope_parameters or {}
@@ -177,6 +180,8 @@ def llama_as_gguf(model, path: Path, kind: str = "llama", divided_by: torch.Tens
         file.tensor("output_norm.weight", weights["model.norm.weight"])
         if not config.tie_word_embeddings:
             file.tensor("output.weight", weights["lm_head.weight"])
+        if window is not None:
+            file.add_sliding_window(window)
         if divided_by is not None:
             file.tensor("rope_freqs.weight", divided_by)
         if rope.get("rope_type") == "linear":

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from gguf import GGMLQuantizationType as Kind
+from gguf import RopeScalingType
 
 from engine.config import AtlasError
 from engine.pretrained.gguf_file import GgufFile
@@ -194,11 +195,20 @@ def test_another_family_is_refused_by_name(tmp_path, home):
         load(path)
 
 
+def stretched_twice(file: Writer) -> None:
+    file.add_rope_scaling_type(RopeScalingType.LINEAR)
+    file.tensor("rope_freqs.weight", torch.full((4,), 2.0))
+
+
 def test_mixtures_of_experts_and_stretched_positions_are_refused_by_name(tmp_path, home):
     for add, says in (
         (lambda file: file.add_expert_count(8), "LLaMA with 8 experts"),
         (lambda file: file.add_string("llama.rope.scaling.type", "yarn"), "yarn scaling"),
-        (lambda file: file.tensor("rope_freqs.weight", torch.full((4,), 2.0)), "otherwise than LLaMA 3"),
+        (stretched_twice, r'"llama\.rope\.scaling\.type": "linear", which is not built'),
+        (
+            lambda file: file.add_sliding_window_pattern(2),
+            r'attention\.sliding_window_pattern": 2, which is not',
+        ),
     ):
         path = tmp_path / "other.gguf"
         with Writer(path) as file:

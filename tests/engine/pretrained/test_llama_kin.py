@@ -8,7 +8,7 @@ import math
 import pytest
 import torch
 
-from engine.config import AtlasError, Linear, Llama3, Rope
+from engine.config import AtlasError, Factors, Linear, Llama3, Rope
 from engine.pretrained import hf_config, mistral, qwen2, qwen3
 from engine.pretrained.loader import load
 from tests.engine.pretrained import checkpoints
@@ -18,6 +18,7 @@ WHOLE = {
     "vocab_size": 5, "hidden_size": 8, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 3,
     "max_position_embeddings": 9,
 }  # fmt: skip
+FULL, SLIDING = "full_attention", "sliding_attention"
 LINEAR = {"rope_type": "linear", "factor": 2.5, "rope_theta": 500.0}
 LLAMA3 = {
     "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
@@ -50,10 +51,22 @@ VARIANTS = {
         "qwen2",
         {"sliding_window": 3, "use_sliding_window": True, "max_window_layers": 3},
     ),
+    "qwen2, window from the second layer on": (
+        "qwen2",
+        {"sliding_window": 3, "use_sliding_window": True, "max_window_layers": 1},
+    ),
     "qwen3": ("qwen3", {}),
     "qwen3, tied": ("qwen3", {"tie_word_embeddings": True, "num_key_value_heads": 1}),
     "qwen3, biases": ("qwen3", {"attention_bias": True}),
     "qwen3, head_dim": ("qwen3", {"hidden_size": 20, "head_dim": 6}),
+    "qwen3, window in the middle": (
+        "qwen3",
+        {
+            "sliding_window": 4,
+            "use_sliding_window": True,
+            "layer_types": ["full_attention", "sliding_attention", "full_attention"],
+        },
+    ),
     "qwen3, window": ("qwen3", {"sliding_window": 5, "use_sliding_window": True, "max_window_layers": 0}),
 }
 
@@ -100,26 +113,55 @@ def divisors(original: int, factor: float = 8.0, base: float = 500_000.0, half: 
     return torch.tensor(found)
 
 
-def test_llama3_in_gguf_keeps_only_what_its_numbers_make(tmp_path, home):
-    stretch = {**LLAMA3, "factor": 8.0, "original_max_position_embeddings": 8192, "rope_theta": 500_000.0}
+@pytest.mark.parametrize("original", [8192, 64])
+def test_llama3_in_gguf_keeps_only_what_its_numbers_make(original, tmp_path, home):
+    stretch = {**LLAMA3, "factor": 8.0, "original_max_position_embeddings": original, "rope_theta": 500_000.0}
     theirs = checkpoints.llama(rope_parameters=stretch, head_dim=16)
-    kept = divisors(8192)
-    assert kept.tolist() == [1, 1, 1, 1, pytest.approx(2.6945, abs=1e-4), 8, 8, 8]
+    kept = divisors(original)
+    middle = {
+        8192: [1, 1, 1, 1, pytest.approx(2.6945, abs=1e-4), 8],
+        64: [1, pytest.approx(2.4422, abs=1e-4), 8],
+    }
+    assert kept.tolist() == [*middle[original], *[8] * (8 - len(middle[original]))]
     path = checkpoints.llama_as_gguf(theirs, tmp_path / "tiny.gguf", divided_by=kept)
-    loaded = load(path)
-    assert_same(theirs, loaded.model, "decoder")
-    scaling = Llama3(factor=8, low=1, high=4, original=8192)
-    assert loaded.config.stacks["decoder"].positions == Rope(base=500_000, scaling=scaling)
+    for loaded in (load(path), load(path)):
+        assert_same(theirs, loaded.model, "decoder")
+        assert_same_greedy(theirs, loaded.model)
+        scaling = Factors(factors=tuple(kept.tolist()))
+        assert loaded.config.stacks["decoder"].positions == Rope(base=500_000, scaling=scaling)
 
 
-def test_another_stretching_in_gguf_is_refused(tmp_path, home):
-    path = checkpoints.llama_as_gguf(
-        checkpoints.llama(), tmp_path / "tiny.gguf", divided_by=divisors(4096, half=4)
-    )
-    with pytest.raises(
-        AtlasError, match=r"tiny\.gguf stretches its rotary positions otherwise than LLaMA 3\.1"
-    ):
+def test_factors_for_another_number_of_pairs_are_refused(tmp_path, home):
+    path = checkpoints.llama_as_gguf(checkpoints.llama(), tmp_path / "tiny.gguf", divided_by=torch.ones(3))
+    with pytest.raises(AtlasError, match="rope turns 4 pairs of numbers and is given factors for 3"):
         load(path)
+
+
+@pytest.mark.parametrize(("size", "reach"), [(4, 3), (32, 31)])
+def test_mistral_in_gguf_is_a_llama_with_a_window(size, reach, tmp_path, home):
+    theirs = checkpoints.mistral(sliding_window=size)
+    path = checkpoints.llama_as_gguf(theirs, tmp_path / "tiny.gguf", window=size)
+    for loaded in (load(path), load(path)):
+        assert_same(theirs, loaded.model, "decoder")
+        assert_same_greedy(theirs, loaded.model)
+        assert loaded.config.stacks["decoder"].window == reach
+        assert loaded.meta["family"] == "mistral"
+        assert loaded.config == load(checkpoints.save(theirs, tmp_path / "folder")).config
+
+
+def test_a_window_of_none_in_gguf_is_no_window(tmp_path, home):
+    loaded = load(checkpoints.llama_as_gguf(checkpoints.llama(), tmp_path / "tiny.gguf", window=0))
+    assert loaded.config.stacks["decoder"].window is None
+    assert loaded.meta["family"] == "llama"
+
+
+@pytest.mark.parametrize("kind", ["qwen2", "qwen3"])
+def test_a_window_that_is_named_in_gguf_is_that_of_every_layer(kind, tmp_path, home):
+    window = {"sliding_window": 3, "use_sliding_window": True, "max_window_layers": 0}
+    theirs = getattr(checkpoints, kind)(**window)
+    loaded = load(checkpoints.llama_as_gguf(theirs, tmp_path / "tiny.gguf", kind, window=3))
+    assert_same(theirs, loaded.model, "decoder")
+    assert loaded.meta["family"] == kind
 
 
 @pytest.mark.parametrize("key", ["type", "rope_type"])
@@ -147,35 +189,38 @@ def test_a_window_counts_the_query_itself():
 
 @pytest.mark.parametrize("family", [qwen2, qwen3])
 @pytest.mark.parametrize(
-    ("changes", "reach"),
+    ("changes", "windows"),
     [
-        ({}, None),
-        ({"sliding_window": 4}, None),
-        ({"use_sliding_window": True}, None),
-        ({"use_sliding_window": True, "sliding_window": 4}, None),  # from layer 28 on, and there are 3
-        ({"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 0}, 3),
-        ({"use_sliding_window": True, "sliding_window": 4, "layer_types": ["full_attention"] * 3}, None),
-        ({"use_sliding_window": True, "sliding_window": 4, "layer_types": ["sliding_attention"] * 3}, 3),
+        ({}, (None, None, None)),
+        ({"sliding_window": 4}, (None, None, None)),
+        ({"use_sliding_window": True}, (None, None, None)),
+        # from layer 28 on, and there are 3
+        ({"use_sliding_window": True, "sliding_window": 4}, (None, None, None)),
+        ({"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 0}, (3, 3, 3)),
+        ({"use_sliding_window": True, "sliding_window": 4, "max_window_layers": 1}, (None, 3, 3)),
+        ({"use_sliding_window": True, "sliding_window": 4, "layer_types": [FULL] * 3}, (None, None, None)),
+        ({"use_sliding_window": True, "sliding_window": 4, "layer_types": [SLIDING] * 3}, (3, 3, 3)),
+        (
+            {"use_sliding_window": True, "sliding_window": 4, "layer_types": [SLIDING, FULL, SLIDING]},
+            (3, None, 3),
+        ),
     ],
 )
-def test_the_switches_of_a_window(family, changes, reach):
-    assert family.config_from_hf({**WHOLE, **changes}).stacks["decoder"].window == reach
+def test_the_switches_of_a_window(family, changes, windows):
+    assert family.config_from_hf({**WHOLE, **changes}).stacks["decoder"].windows == windows
 
 
 @pytest.mark.parametrize(
     ("changes", "kinds"),
     [
-        ({"max_window_layers": 1}, "full_attention, sliding_attention"),
-        (
-            {"layer_types": ["sliding_attention", "full_attention", "full_attention"]},
-            "full_attention, sliding_attention",
-        ),
-        ({"layer_types": ["chunked_attention"] * 3}, "chunked_attention"),
-        ({"layer_types": ["sliding_attention"] * 3, "use_sliding_window": False}, "sliding_attention"),
+        ({"layer_types": ["chunked_attention", FULL, FULL]}, "chunked_attention, full_attention"),
+        ({"layer_types": [SLIDING] * 3, "use_sliding_window": False}, "sliding_attention"),
+        ({"layer_types": [SLIDING] * 2}, "sliding_attention"),
+        ({"layer_types": []}, ""),
     ],
 )
-def test_windows_that_not_all_layers_have_are_refused(changes, kinds):
-    with pytest.raises(AtlasError, match=rf"see differently far \({kinds}\)"):
+def test_layers_of_other_kinds_are_refused(changes, kinds):
+    with pytest.raises(AtlasError, match=rf'has "layer_types": "{kinds}", which is not built'):
         qwen2.config_from_hf({**WHOLE, "use_sliding_window": True, "sliding_window": 4, **changes})
 
 
