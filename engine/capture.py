@@ -2,7 +2,7 @@
 
 A module owns a `Tap` for each value worth seeing and passes the value through it. A ContextVar says whether
 anybody listens, so a model shared by threads has nothing to mix up, and a tap without a listener costs
-a tenth of a microsecond. A tap is a plain object, not a module: it adds nothing to state dict or call stack.
+less than a tenth of a microsecond. A tap is a plain object, not a module: it adds nothing to state dict or call stack.
 
     with capture("*.weights", edits={"decoder.layers.0.self_attention.z": zero_head(1)}) as trace:
         model(ids)
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pandas
 
 _listener: ContextVar[_Listener | None] = ContextVar("listener", default=None)
+_open: list[_Listener] = []  # of all threads: while it is empty, a tap need not ask whose
 
 
 class Tap:
@@ -40,7 +41,7 @@ class Tap:
         self.name = ""  # its path in the model, given by name_taps
 
     def __call__(self, value: Tensor) -> Tensor:
-        if is_compiling():
+        if not _open or is_compiling():
             return value
         listener = _listener.get()
         return value if listener is None else listener.hear(self, value)
@@ -64,7 +65,7 @@ def taps(model: nn.Module) -> dict[str, Tap]:
 
 def listening() -> bool:
     """Whether a capture is open in this thread: then attention spells its chain out."""
-    return not is_compiling() and _listener.get() is not None
+    return bool(_open) and not is_compiling() and _listener.get() is not None
 
 
 class Trace(Mapping[str, Tensor]):
@@ -191,9 +192,11 @@ def capture(
     """
     listener = _Listener(names, dict(edits or {}), grad)
     token = _listener.set(listener)
+    _open.append(listener)
     try:
         yield listener.trace
     finally:
+        _open.remove(listener)
         _listener.reset(token)
     listener.check_names()
 

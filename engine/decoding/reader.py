@@ -35,11 +35,10 @@ class Reader:
 
     def keep(self, rows: list[int]) -> None:
         """Let text i go on from what text rows[i] has read; texts that are not named are let go."""
-        if rows == list(range(len(self.cache.real))):
+        if rows == list(range(self.cache.texts)):
             return
-        index = torch.tensor(rows, device=self.cache.real.device)
-        self.cache.reorder(index)
-        self.given = {name: value[index] for name, value in self.given.items()}
+        self.cache.reorder(rows)
+        self.given = {name: value[rows] for name, value in self.given.items()}
 
     def drop(self, n: int) -> None:
         """Forget the last n tokens."""

@@ -8,16 +8,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import torch
 import torch.nn.functional as F  # noqa: N812  (torch's own habit)
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+from torch.compiler import is_compiling
 
 from engine.capture import Tap, listening
+from engine.model import slots
 from engine.model.cache import KeysValues, NoCache
 from engine.model.positions import Positions, Turn
+from engine.model.slots import unchanged
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,11 @@ class Sight:
     visible: Bool[Tensor, "#batch query key"]
     keep: Callable[[int, Callable[[], KeysValues]], KeysValues] = NoCache().grow
     turn: Turn | None = None
+
+    @cached_property
+    def hides(self) -> bool:
+        """Whether any key is hidden from any query: asked once for all layers. A compiled model cannot ask."""
+        return is_compiling() or not bool(self.visible.all())
 
 
 class Attention(nn.Module):
@@ -67,8 +76,8 @@ class Attention(nn.Module):
         self.W_k = nn.Linear(d_model, n_kv_heads * d_k, bias)
         self.W_v = nn.Linear(d_model, n_kv_heads * d_k, bias)
         self.W_o = nn.Linear(n_heads * d_k, d_model, bias if out_bias is None else out_bias)
-        self.q_norm, self.k_norm = norms or (nn.Identity(), nn.Identity())
-        self.dropout = nn.Dropout(dropout)
+        self.q_norm, self.k_norm = norms or (unchanged, unchanged)
+        self.dropout_rate, self.dropout = dropout, slots.dropout(dropout)
         self.q = Tap("batch head query d_k")
         self.k = Tap("batch kv_head key d_k")
         self.v = Tap("batch kv_head key d_k")
@@ -96,7 +105,7 @@ class Attention(nn.Module):
         bias = sight.positions.bias(q_rotated, sight.at_q, sight.at_k, self.layer)
         if not listening() and self.core.fused and not sight.positions.adds_values:
             # nobody wants the steps: one kernel does them all
-            return self.W_o(merge(self.fused(q_rotated, k, v, bias, sight.visible)))
+            return self.W_o(merge(self.fused(q_rotated, k, v, bias, sight)))
 
         k_shared, v_shared = share(k, self.n_heads), share(v, self.n_heads)
         scores = self.scores(q_rotated @ k_shared.mT)
@@ -118,18 +127,21 @@ class Attention(nn.Module):
         return self.k_rotated(sight.positions.rotate(k, sight.turn)), v
 
     def fused(
-        self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, visible: Tensor
+        self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, sight: Sight
     ) -> Float[Tensor, "batch head query d_k"]:
         """The steps from scores to z in one kernel that never writes the scores down, nor shared keys out."""
-        p = self.dropout.p if self.training else 0.0
-        mask = visible[:, None] if bias is None else hide(bias, visible)
+        p = self.dropout_rate if self.training else 0.0
+        mask = bias
+        if sight.hides:
+            mask = sight.visible[:, None] if bias is None else hide(bias, sight.visible)
         shared = self.n_kv_heads != self.n_heads
         return F.scaled_dot_product_attention(q, k, v, mask, dropout_p=p, scale=self.scale, enable_gqa=shared)
 
 
 def split(x: Float[Tensor, "batch pos width"], n_heads: int) -> Float[Tensor, "batch head pos d_k"]:
     # (batch, pos, head * d_k) -> (batch, pos, head, d_k) -> (batch, head, pos, d_k)
-    return x.unflatten(-1, (n_heads, -1)).transpose(1, 2)
+    batch, pos, _ = x.shape
+    return x.reshape(batch, pos, n_heads, -1).transpose(1, 2)  # not unflatten, which is written in Python
 
 
 def merge(z: Float[Tensor, "batch head pos d_k"]) -> Float[Tensor, "batch pos width"]:

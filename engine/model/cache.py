@@ -10,7 +10,7 @@ of the batch by itself, so texts of unequal length are filled up on the right an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from jaxtyping import Bool, Int
@@ -48,18 +48,20 @@ class NoCache:
 class KVCache(NoCache):
     """Keys and values of a decoder's layers for the texts read so far; empty when new.
 
-    real: which of the slots hold a token and which filling, (batch, slot).
+    texts, slots: how many texts, and how many keys of each every layer holds, filling included.
     """
 
     def __init__(self) -> None:
-        self.real: Bool[Tensor, "batch slot"] = torch.ones(1, 0, dtype=torch.bool, device="cpu")
+        self.texts, self.slots = 1, 0
+        self._filled: Bool[Tensor, "batch slot"] | None = None  # which slots are no filling, once some are
         self._own: dict[int, KeysValues] = {}
         self._memory: dict[int, KeysValues] = {}
 
     @property
-    def slots(self) -> int:
-        """How many keys each layer holds, filling included."""
-        return self.real.shape[1]
+    def real(self) -> Bool[Tensor, "batch slot"]:
+        """Which of the slots hold a token and which filling."""
+        whole = torch.ones(self.texts, self.slots, dtype=torch.bool, device="cpu")
+        return whole if self._filled is None else self._filled
 
     @property
     def length(self) -> Int[Tensor, " batch"]:
@@ -77,21 +79,24 @@ class KVCache(NoCache):
         self.check_batch(batch)
         if lengths is not None:
             check_lengths(lengths, x, least=0 if self._own else 1)  # a text that has ended reads no more
-        counts = torch.full((batch,), n, device=x.device) if lengths is None else lengths
-        new = torch.arange(n, device=x.device) < counts[:, None]
-        real = torch.cat([self.real.to(x.device).expand(batch, -1), new], dim=1)
-        at = real.cumsum(dim=1) - real.long()  # a token stands where so many stand before it
+        if self._filled is None and (lengths is None or bool((lengths == n).all())):
+            at, real = torch.arange(self.slots + n, device=x.device)[None], None  # a token stands at its slot
+        else:
+            counts = torch.full((batch,), n, device=x.device) if lengths is None else lengths
+            new = torch.arange(n, device=x.device) < counts[:, None]
+            real = torch.cat([self.real.to(x.device).expand(batch, -1), new], dim=1)
+            at = real.cumsum(dim=1) - real.long()  # a token stands where so many stand before it
         if limit is not None:
-            check_positions(int(at.max()) + 1, limit)
-        self.real = real
-        return at[:, at.shape[1] - n :], at, None if real.all() else real
+            check_positions(self.slots + n if real is None else int(at.max()) + 1, limit)
+        self.texts, self.slots, self._filled = batch, self.slots + n, real
+        return at[:, self.slots - n :], at, real
 
     def check_batch(self, batch: int) -> None:
         """Raises AtlasError when another number of texts has been read so far."""
-        if self._own and len(self.real) != batch:
+        if self._own and self.texts != batch:
             raise AtlasError(
                 "this cache holds what {held} texts have read and cannot go on with {batch}",
-                held=len(self.real), batch=batch,
+                held=self.texts, batch=batch,
             )  # fmt: skip
 
     def grow(self, layer: int, make: Callable[[], KeysValues]) -> KeysValues:
@@ -107,14 +112,19 @@ class KVCache(NoCache):
             self._memory[layer] = make()
         return self._memory[layer]
 
-    def reorder(self, rows: Int[Tensor, " beam"]) -> None:
+    def reorder(self, rows: Sequence[int]) -> None:
         """Let text i go on from what text rows[i] has read, as a beam search does after each step."""
         for kept in (self._own, self._memory):
             kept.update({layer: (k[rows], v[rows]) for layer, (k, v) in kept.items()})
-        self.real = self.real[rows]
+        self.texts = len(rows)
+        if self._filled is not None:
+            self._filled = self._filled[rows]
 
     def drop(self, n: int) -> None:
         """Forget the last n slots, as speculative decoding does with tokens that were refused."""
-        kept = max(0, self.slots - n)
-        self._own = {layer: (k[:, :, :kept], v[:, :, :kept]) for layer, (k, v) in self._own.items()}
-        self.real = self.real[:, :kept]
+        self.slots = max(0, self.slots - n)
+        self._own = {
+            layer: (k[:, :, : self.slots], v[:, :, : self.slots]) for layer, (k, v) in self._own.items()
+        }
+        if self._filled is not None:
+            self._filled = self._filled[:, : self.slots]

@@ -4,37 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
 from engine.capture import Tap
+from engine.model import slots
+from engine.model.slots import Slot, unchanged
 
 # (x - mean) / sqrt(variance + eps) * weight + bias where it has one, variance without Bessel's correction
 LayerNorm = nn.LayerNorm
-
-
-class RMSNorm(nn.Module):
-    """x / sqrt(mean(x^2) + eps) * weight: no mean taken off, no bias (Zhang & Sennrich 2019)."""
-
-    def __init__(self, d_model: int, eps: float) -> None:
-        super().__init__()
-        self.eps = eps
-        self.weight = nn.Parameter(torch.ones(d_model))
-
-    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
-        # wider, because the square of 300 does not fit half precision
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
-        return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + self.eps)).to(x.dtype) * self.weight
+# x / sqrt(mean(x^2) + eps) * weight: no mean taken off, no bias; in fp32 at least (Zhang & Sennrich 2019)
+RMSNorm = nn.RMSNorm
 
 
 class Residual(nn.Module):
     """post(skip_scale * x + branch_norm(dropout(f(pre(x))))): what f finds is added to the stream, not put in
     its place.
 
-    An empty slot holds Identity, or 1. Post-Norm (Vaswani et al. 2017) fills `post`, Pre-Norm (Xiong et al.
-    2020) `pre`, sandwich (Ding et al. 2021) `pre` and `branch_norm`, DeepNorm (Wang et al. 2022) `post` and
-    `skip_scale`. f is handed in, because the sub-layer belongs to the block.
+    An empty slot changes nothing. Post-Norm (Vaswani et al. 2017) fills `post`, Pre-Norm (Xiong et al. 2020) `pre`,
+    sandwich (Ding et al. 2021) `pre` and `branch_norm`, DeepNorm (Wang et al. 2022) `post` and `skip_scale`. f is
+    handed in, because the sub-layer belongs to the block.
     """
 
     def __init__(
@@ -47,11 +36,11 @@ class Residual(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.pre = pre or nn.Identity()
-        self.branch_norm = branch_norm or nn.Identity()
-        self.post = post or nn.Identity()
+        self.pre: Slot = pre or unchanged
+        self.branch_norm: Slot = branch_norm or unchanged
+        self.post: Slot = post or unchanged
         self.skip_scale = skip_scale
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = slots.dropout(dropout)
         self.resid_pre = Tap("batch pos d_model")
         self.normed = Tap("batch pos d_model")
         self.branch = Tap("batch pos d_model")

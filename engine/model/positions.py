@@ -19,7 +19,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 At = Int[Tensor, "#batch pos"]
-Turn = tuple[Float[Tensor, "#batch 1 pos half"], Float[Tensor, "#batch 1 pos half"]]  # cosines and sines
+Turn = tuple[
+    Float[Tensor, "#batch 1 pos width"], Float[Tensor, "#batch 1 pos width"]
+]  # cosines; sines with signs
 Stretch = Callable[[Float[Tensor, " half"]], Float[Tensor, " half"]]
 
 
@@ -108,15 +110,17 @@ class Rope(Positions):
 
     def turn(self, at: At, like: Tensor) -> Turn:
         angle = angles(at, self.frequencies(like))[:, None]  # for every head
-        return angle.cos().to(like.dtype), angle.sin().to(like.dtype)
+        cos, sin = angle.cos().to(like.dtype), angle.sin().to(like.dtype)
+        return torch.cat([cos, cos], dim=-1), torch.cat([-sin, sin], dim=-1)
 
     def rotate(
         self, x: Float[Tensor, "batch head pos d_k"], turn: Turn | None
     ) -> Float[Tensor, "batch head pos d_k"]:
         assert turn is not None  # a stack whose scheme turns says by how much
         cos, sin = turn
-        first, second, *kept = x.tensor_split((self.width // 2, self.width), dim=-1)
-        return torch.cat([first * cos - second * sin, second * cos + first * sin, *kept], dim=-1)
+        paired, kept = x[..., : self.width], x[..., self.width :]
+        turned = paired * cos + paired.roll(self.width // 2, dims=-1) * sin
+        return torch.cat([turned, kept], dim=-1) if kept.shape[-1] else turned
 
     def frequencies(self, like: Tensor) -> Float[Tensor, " half"]:
         """Radians per position of each pair, fastest first, in the precision and the place of `like`."""

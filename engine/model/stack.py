@@ -15,12 +15,14 @@ from torch import Tensor, nn
 
 from engine.capture import Tap
 from engine.config import AtlasError
+from engine.model import slots
 from engine.model.attention import Attention, Sight
 from engine.model.cache import NoCache
 from engine.model.inputs import check_memory, check_segments
 from engine.model.masks import Full, Mask, Padding
 from engine.model.norms import Residual
 from engine.model.positions import Positions
+from engine.model.slots import Slot, unchanged
 
 NO_CACHE = NoCache()
 NOWHERE = Positions()  # cross-attention reads another text, whose positions mean nothing here
@@ -136,10 +138,10 @@ class Stack(nn.Module):
         super().__init__()
         self.segments = segments or Unsegmented()
         self.positions = positions
-        self.embedding_norm = embedding_norm or nn.Identity()
-        self.dropout = nn.Dropout(dropout)
+        self.embedding_norm: Slot = embedding_norm or unchanged
+        self.dropout = slots.dropout(dropout)
         self.layers = nn.ModuleList(layers)
-        self.norm = norm or nn.Identity()
+        self.norm: Slot = norm or unchanged
         self.masks = masks
         self.embed = Tap("batch pos d_model")
         self.position = Tap("batch pos d_model")

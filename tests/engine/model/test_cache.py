@@ -111,7 +111,7 @@ def test_texts_of_unequal_length_go_on_together(scheme) -> None:
 def test_beams_go_on_from_one_another() -> None:
     model, ids, cache = decoder_only(positions=Rope()), text(5, rows=3), KVCache()
     model(ids, cache=cache)
-    cache.reorder(torch.tensor([2, 2, 0]))
+    cache.reorder([2, 2, 0])
     token = torch.tensor([[1], [2], [3]])
     expected = model(torch.cat([ids[[2, 2, 0]], token], dim=1))[:, -1]
     torch.testing.assert_close(model(token, cache=cache)[:, -1], expected, **EXACT)
@@ -120,7 +120,7 @@ def test_beams_go_on_from_one_another() -> None:
 @torch.no_grad()
 def test_beams_take_their_source_along() -> None:
     model, source, target = encoder_decoder(), text(6, rows=3), text(2, rows=3)
-    lengths, rows, cache = torch.tensor([6, 4, 2]), torch.tensor([2, 2, 0]), KVCache()
+    lengths, rows, cache = torch.tensor([6, 4, 2]), [2, 2, 0], KVCache()
     memory = model.encode(source, lengths)
     model.decode(target, memory, lengths, cache=cache)
     cache.reorder(rows)
@@ -136,7 +136,7 @@ def test_beams_take_their_length_along() -> None:
     model, ids, cache = decoder_only(positions=Rope()), text(5, rows=3), KVCache()
     lengths, rows = torch.tensor([5, 3, 4]), [1, 0, 2]
     model(ids, lengths, cache=cache)
-    cache.reorder(torch.tensor(rows))
+    cache.reorder(rows)
     token = torch.tensor([[1], [2], [3]])
     step = model(token, cache=cache)[:, -1]
     assert cache.length.tolist() == [4, 6, 5]
