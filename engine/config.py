@@ -49,7 +49,9 @@ class AtlasError(ValueError):
         super().__init__(template.format(**values))
 
 
-class _Settings(BaseModel):
+class Settings(BaseModel):
+    """Frozen values that travel as JSON. Whatever does not fit, or is not known, is refused with an AtlasError."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     if not TYPE_CHECKING:  # a checker shall see the typed constructor that pydantic generates
@@ -71,13 +73,13 @@ def _first_sentence(error: ValidationError) -> AtlasError:
     return AtlasError("{where}: {what}", where=where, what=first["msg"])
 
 
-class NoPositions(_Settings):
+class NoPositions(Settings):
     """The order of the tokens is not told to the model."""
 
     scheme: Literal["none"] = "none"
 
 
-class Sinusoidal(_Settings):
+class Sinusoidal(Settings):
     """Waves of falling frequency, added to the embeddings (Vaswani et al. 2017, section 3.5).
 
     order: sine and cosine of one frequency are neighbours, as in the paper, or all sines come first (Marian).
@@ -88,20 +90,20 @@ class Sinusoidal(_Settings):
     order: Literal["neighbours", "halves"] = "neighbours"
 
 
-class Learned(_Settings):
+class Learned(Settings):
     """One trained vector for each position, added to the embeddings."""
 
     scheme: Literal["learned"] = "learned"
 
 
-class Linear(_Settings):
+class Linear(Settings):
     """Every angle is divided by the factor, as if positions lay closer (Chen et al. 2023)."""
 
     kind: Literal["linear"] = "linear"
     factor: float = Field(ge=1.0)
 
 
-class Llama3(_Settings):
+class Llama3(Settings):
     """Slow waves are divided by the factor, fast ones kept, those between blended (LLaMA 3.1).
 
     A wave is fast when it turns more than `high` times within `original` positions, slow when fewer than `low` times.
@@ -120,7 +122,7 @@ class Llama3(_Settings):
         return self
 
 
-class Factors(_Settings):
+class Factors(Settings):
     """Every wave is divided by a factor of its own, fastest first: what any stretching amounts to."""
 
     kind: Literal["factors"] = "factors"
@@ -130,7 +132,7 @@ class Factors(_Settings):
 Scaling = Linear | Llama3 | Factors
 
 
-class Rope(_Settings):
+class Rope(Settings):
     """Queries and keys are turned by an angle that grows with their position (Su et al. 2021).
 
     fraction: the leading part of each head's numbers that is turned; the rest stay (GPT-NeoX turns a quarter).
@@ -156,14 +158,14 @@ class Rope(_Settings):
             )  # fmt: skip
 
 
-class Shaw(_Settings):
+class Shaw(Settings):
     """A trained vector for each distance up to `reach`, added to keys and to values (Shaw et al. 2018)."""
 
     scheme: Literal["shaw"] = "shaw"
     reach: PositiveInt = 16
 
 
-class T5Buckets(_Settings):
+class T5Buckets(Settings):
     """A trained number for each head and bucket of distances, added to the scores (Raffel et al. 2020).
 
     Half of the buckets hold one distance each, the others ever more, up to `farthest`.
@@ -183,7 +185,7 @@ class T5Buckets(_Settings):
         return self
 
 
-class Alibi(_Settings):
+class Alibi(Settings):
     """Scores fall with distance, for each head at a slope of its own (Press et al. 2021)."""
 
     scheme: Literal["alibi"] = "alibi"
@@ -194,7 +196,7 @@ Positions = Annotated[
 ]
 
 
-class NormConfig(_Settings):
+class NormConfig(Settings):
     """bias: whether a LayerNorm adds one, as no other norm does."""
 
     kind: Literal["layernorm", "rmsnorm", "none"] = "layernorm"
@@ -202,13 +204,13 @@ class NormConfig(_Settings):
     bias: bool = True
 
 
-class FeedForwardConfig(_Settings):
+class FeedForwardConfig(Settings):
     kind: Literal["plain", "gated"] = "plain"
     activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"
     bias: bool = True
 
 
-class StackConfig(_Settings):
+class StackConfig(Settings):
     """One stack of equal layers.
 
     n_kv_heads defaults to n_heads, d_k to d_model / n_heads, scale to 1 / sqrt(d_k) (1 leaves scores as they are),
@@ -289,7 +291,7 @@ class StackConfig(_Settings):
         return self.placement in ("pre", "sandwich")
 
 
-class TransformerConfig(_Settings):
+class TransformerConfig(Settings):
     """A whole model. Encoder, decoder or both: the assembly follows from which of them exist.
 
     scale_embeddings: vectors are multiplied by sqrt(d_model) on the way in (Vaswani et al. 2017, section 3.4).
