@@ -71,7 +71,7 @@ def _read_run(
     folder: str | Path, *, device: str, dtype: str
 ) -> tuple[TransformerConfig, Transformer, Tokenizer, Mapping[str, Any]]:
     from engine.pretrained import devices
-    from engine.training.runs import load_checkpoint
+    from engine.training.model_folder import load_checkpoint
 
     target, weights = devices.target(device, dtype), Path(folder) / "model.safetensors"
     if weights.is_file():

@@ -7,13 +7,13 @@ without the network.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from engine.config import AtlasError
+from engine.home import home
 
 
 @dataclass(frozen=True)
@@ -154,15 +154,6 @@ def entry(name: str) -> Entry:
             "{name} is not in the catalogue, which has {known}.", name=name, known=", ".join(CATALOGUE)
         )
     return CATALOGUE[name]
-
-
-def home() -> Path:
-    """Where fetched models and derived files live: $ATLAS_HOME, or the user's data folder."""
-    if chosen := os.environ.get("ATLAS_HOME"):
-        return Path(chosen).expanduser().absolute()
-    from platformdirs import user_data_path
-
-    return user_data_path("attention-atlas", appauthor=False)
 
 
 def folder(name: str) -> Path:

@@ -1,10 +1,10 @@
 """Training small Transformers, and the models that come with the project.
 
-tasks       what can be learned; dates, with date_forms and date_habits, is the first
-loop        train(config, task, settings), one step at a time
-measure     how good a model is, and where it looks
-runs        a trained model as a folder
-recipes     the settings of the models under assets/models;  pocket: the one set by hand
+tasks         what can be learned; dates, with date_forms and date_habits, is the first
+loop          train(config, task, settings), one step at a time
+measure       how good a model is, and where it looks
+model_folder  a trained model as a folder
+recipes       the settings of the models under assets/models;  pocket: the one set by hand
 
     python -m engine.training dates --out assets/models/dates
 """

@@ -19,9 +19,9 @@ from engine.config import AtlasError
 from engine.model.transformer import EncoderDecoder
 from engine.training.loop import Training, train
 from engine.training.measure import report
+from engine.training.model_folder import load_checkpoint, save_checkpoint
 from engine.training.pocket import write_pocket
 from engine.training.recipes import RECIPES, recipe_for
-from engine.training.runs import load_checkpoint, save_checkpoint
 from engine.training.tasks import task_named
 
 SHOW_EVERY = 100  # steps

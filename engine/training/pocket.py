@@ -22,7 +22,7 @@ import torch
 from engine.config import FeedForwardConfig, NoPositions, NormConfig, StackConfig, TransformerConfig
 from engine.model.build import build_empty
 from engine.tokenizers import WordTokenizer
-from engine.training.runs import save_checkpoint
+from engine.training.model_folder import save_checkpoint
 
 Number = int | float
 Row = tuple[Number, Number, Number, Number]

@@ -256,7 +256,7 @@ def test_an_embedded_model_is_found_by_its_name(tmp_path, monkeypatch: pytest.Mo
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "card.json").write_text("{}")
     monkeypatch.setattr(module, "EMBEDDED", tmp_path)
-    from engine.training import runs
+    from engine.training import model_folder
 
     opened = []
 
@@ -264,7 +264,7 @@ def test_an_embedded_model_is_found_by_its_name(tmp_path, monkeypatch: pytest.Mo
         opened.append(folder)
         return lm.config, copy.deepcopy(lm.model), lm.tokenizer, {"name": "toy", "title": "Toy"}
 
-    monkeypatch.setattr(runs, "load_checkpoint", read)
+    monkeypatch.setattr(model_folder, "load_checkpoint", read)
     assert module.embedded() == ["toy"]
     for name in ("toy", tmp_path / "toy"):
         assert load(name).title == "Toy"

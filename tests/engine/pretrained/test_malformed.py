@@ -15,7 +15,7 @@ from engine.config import AtlasError
 from engine.model.build import build
 from engine.pretrained import families, hf_config, loader
 from engine.pretrained.loader import load
-from engine.training.runs import save_checkpoint
+from engine.training.model_folder import save_checkpoint
 from tests.engine.pretrained import checkpoints, translators
 from tests.engine.pretrained.test_lora import adapter
 from tests.engine.pretrained.test_weights import pickled, sharded

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 import engine
 from engine.config import AtlasError
 from engine.model.build import build
-from engine.training.runs import FILES, load_checkpoint, save_checkpoint
+from engine.training.model_folder import FILES, load_checkpoint, save_checkpoint
 from tests.engine.training.copying import Copying, small
 
 CARD = {"name": "copier", "title": "Copier", "metrics": {"exact": 0.5}}
