@@ -74,7 +74,7 @@ def _get(name: str) -> int:
     fetch.wait()
     if fetch.error:
         raise fetch.error
-    print(f"{name} is in {fetch.target}")
+    print(f"{name} is in {catalogue.folder(name)}")
     return 0
 
 

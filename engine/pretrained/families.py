@@ -17,11 +17,23 @@ and where it needs them
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import ModuleType
 
+from engine.config import AtlasError
 from engine.pretrained import bert, gpt2, gpt_neox, llama, marian, mistral, qwen2, qwen3, roberta, t5
 
 ALL: tuple[ModuleType, ...] = (llama, mistral, qwen2, qwen3, gpt2, gpt_neox, bert, roberta, t5, marian)
 FAMILIES: dict[str, ModuleType] = {family.NAME: family for family in ALL}
 GGUF_FAMILIES = {name: family for family in ALL if (name := getattr(family, "GGUF_NAME", None))}
 TITLES = tuple(family.TITLE for family in ALL)
+
+
+def named(name: str, families: Mapping[str, ModuleType], path: object) -> ModuleType:
+    """The family of that name; raises AtlasError, which says that `path` is of another."""
+    if name not in families:
+        raise AtlasError(
+            "{path} is a model of the family {family}, which is not built here yet (built: {known}).",
+            path=str(path), family=name, known=", ".join(families),
+        )  # fmt: skip
+    return families[name]

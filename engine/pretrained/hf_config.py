@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -105,6 +105,13 @@ def checked(config: dict[str, Any], path: Path, only: tuple[str, ...] | None = N
             if value is not None and not _TESTS[template](value):
                 raise AtlasError(template, path=str(path), key=key, found=_shown(value))
     return config
+
+
+def model_type(config: Mapping[str, Any]) -> str:
+    """The family by its own name; a quantised one is another: its tensors are not its weights."""
+    name = config.get("model_type") or "(none given)"
+    quantised = config.get("quantization_config")
+    return f"{name} quantised by {quantised.get('quant_method', '?')}" if quantised else name
 
 
 def _value(config: dict[str, Any], key: str) -> Any:

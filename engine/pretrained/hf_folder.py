@@ -27,10 +27,8 @@ class HfFolder:
 
     @property
     def model_type(self) -> str:
-        """The family by its own name; a quantised one is another: its tensors are not its weights."""
-        name = self.config.get("model_type") or "(none given)"
-        quantised = self.config.get("quantization_config")
-        return f"{name} quantised by {quantised.get('quant_method', '?')}" if quantised else name
+        """The family by its own name."""
+        return hf_config.model_type(self.config)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

@@ -50,14 +50,20 @@ def look(name: str) -> Remote:
     """Asks the hub what it has; raises AtlasError, one sentence, when it has nothing that can be opened here."""
     from huggingface_hub import (
         HfApi,
+        constants,
         try_to_load_from_cache,
     )  # half a second to import, for those who need it
 
+    from engine.pretrained import families, hf_config
+
     repository, revision = _parsed(name)
     with _one_sentence(name, revision):
-        found = HfApi().model_info(repository, revision=revision, files_metadata=True)
+        patience = constants.HF_HUB_ETAG_TIMEOUT
+        found = HfApi().model_info(repository, revision=revision, files_metadata=True, timeout=patience)
     sizes = {file.rfilename: file.size or 0 for file in found.siblings or []}
     files = {file: sizes[file] for file in _needed(name, sizes)}
+    if "config.json" in files and "atlas.json" not in files and (found.config or {}).get("model_type"):
+        families.named(hf_config.model_type(found.config or {}), families.FAMILIES, name)
     here = {
         file
         for file in files
@@ -68,12 +74,17 @@ def look(name: str) -> Remote:
     return Remote(name, repository, revision, files, missing, licence)
 
 
-def fetch(name: str, tell: Callable[[Remote], object] = lambda remote: None) -> Path:
-    """The folder of a model on this disk, fetched where it is not there; `tell` learns first what there is to fetch.
+def fetch(
+    name: str,
+    tell: Callable[[Remote], object] = lambda remote: None,
+    report: Callable[[int, int], object] = lambda done, total: None,
+) -> Path:
+    """The folder of a model on this disk, fetched where it is not there; `tell` learns first what there is to fetch,
+    `report` then how many bytes of how many have come.
 
     Without a network, what was fetched before is opened. Raises AtlasError, one sentence, for everything else.
     """
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import hf_hub_download, snapshot_download
 
     try:
         remote = look(name)
@@ -83,7 +94,10 @@ def fetch(name: str, tell: Callable[[Remote], object] = lambda remote: None) -> 
         return folder
     tell(remote)
     _need_disk(remote)
+    counted = _counted(report, remote.bytes_to_fetch)
     with _one_sentence(name, remote.revision):
+        for file in remote.missing:  # here, not in threads of the library's, which no Ctrl-C reaches
+            hf_hub_download(remote.repository, file, revision=remote.revision, tqdm_class=counted)
         folder = snapshot_download(
             remote.repository, revision=remote.revision, allow_patterns=[*map(_exactly, remote.files)]
         )
@@ -99,11 +113,16 @@ def kept(name: str) -> Path:
     folder = _kept(name)
     if folder is None:
         raise AtlasError(
-            "{name} has not been fetched to this machine yet: `python -m engine.pretrained get {name}` does so in a "
-            "terminal.",
+            "{name} has not been fetched to this machine yet: the Models screen does so, or "
+            "`python -m engine.pretrained get {name}` in a terminal.",
             name=name,
         )
     return folder
+
+
+def is_kept(name: str) -> bool:
+    """Whether an earlier fetch brought all of it; raises AtlasError for what is no name. The hub is not asked."""
+    return _kept(name) is not None
 
 
 def title(asked: str, path: Path) -> str | None:
@@ -157,12 +176,12 @@ def _needed(name: str, files: Iterable[str]) -> list[str]:
 
 
 def _kept(name: str) -> Path | None:
-    """Where an earlier fetch put a model, without asking the hub."""
+    """Where an earlier fetch put a model, whole, without asking the hub."""
     from huggingface_hub import errors, snapshot_download
 
     repository, revision = _parsed(name)
     try:
-        return Path(
+        folder = Path(
             snapshot_download(
                 repository,
                 revision=revision,
@@ -170,8 +189,35 @@ def _kept(name: str) -> Path | None:
                 allow_patterns=["config.json", "adapter_config.json"],
             )
         )
-    except (errors.LocalEntryNotFoundError, errors.IncompleteSnapshotError):
+        needed = _needed(name, [path.name for path in folder.iterdir()])
+    except (errors.HFValidationError, errors.LocalEntryNotFoundError, AtlasError):
         return None
+    shards = [found[1] for file in needed if (found := re.search(r"-of-(\d+)\.\w+$", file))]
+    return folder if not shards or len(shards) == int(shards[0]) else None
+
+
+def _counted(report: Callable[[int, int], object], total: int) -> type:
+    """What the hub's library takes for a tqdm, one for each file: it tells how much has come of them all."""
+    come = 0
+
+    class Counted:
+        def __init__(self, *_: object, initial: int = 0, total: int | None = None, **__: object) -> None:
+            self.n, self.total = initial, total
+
+        def update(self, count: int) -> None:
+            nonlocal come
+            come += count
+            report(min(come, total), total)
+
+        def nothing(self, *_: object, **__: object) -> None:
+            """Where a tqdm would draw."""
+
+        update_transfer = set_postfix_str = set_transfer_postfix_str = refresh = close = __exit__ = nothing
+
+        def __enter__(self) -> Counted:
+            return self
+
+    return Counted
 
 
 def _need_disk(remote: Remote) -> None:

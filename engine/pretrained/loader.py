@@ -32,6 +32,7 @@ from engine.model.transformer import Transformer
 from engine.pretrained import (
     derived,
     devices,
+    families,
     hf_config,
     hub,
     lora,
@@ -43,7 +44,6 @@ from engine.pretrained import (
 )
 from engine.pretrained.catalogue import CATALOGUE
 from engine.pretrained.devices import Target
-from engine.pretrained.families import FAMILIES, GGUF_FAMILIES
 from engine.pretrained.hf_folder import HfFolder
 from engine.pretrained.weights import Weights
 from engine.tokenizers import PretrainedTokenizer, Tokenizer
@@ -132,7 +132,7 @@ def _from_own(model: own.OwnModel, target: Target) -> Loaded:
 
 def _from_folder(path: Path, target: Target, adapter: lora.Adapter | None = None) -> Loaded:
     folder = HfFolder(path)
-    family = _family(folder.model_type, FAMILIES, path)
+    family = families.named(folder.model_type, families.FAMILIES, path)
     if adapter:
         folder.weights = adapter.over(folder.weights, family.PREFIXES)
     copies = renaming.copies(folder.shapes, prefixes=family.PREFIXES, groups=getattr(family, "COPIES", ()))
@@ -168,9 +168,9 @@ def _from_gguf(path: Path, target: Target) -> Loaded:
     from engine.pretrained.gguf_file import GgufFile
 
     file = GgufFile(path)
-    family = _family(file.architecture, GGUF_FAMILIES, path)
+    family = families.named(file.architecture, families.GGUF_FAMILIES, path)
     settings = hf_config.checked(family.hf_from_gguf(file), path)
-    family = FAMILIES[settings.get("model_type", family.NAME)]  # some go by the name of their kin
+    family = families.FAMILIES[settings.get("model_type", family.NAME)]  # some go by the name of their kin
     config = family.config_from_hf(settings)
     stored = partial(getattr(family, "gguf_shape", _as_it_is), settings=settings)
     plan = _plan(config, family.GGUF_RENAMES, family, stored, file.shapes, path, target)
@@ -203,15 +203,6 @@ def _marked(tokenizer: Library, meta: dict[str, Any]) -> PretrainedTokenizer:
 def _as_it_is(name: str, what: Any, settings: dict[str, Any]) -> Any:
     """Most families keep each of our tensors as it is, in a tensor of its own."""
     return what
-
-
-def _family(name: str, families: dict[str, ModuleType], path: Path) -> ModuleType:
-    if name not in families:
-        raise AtlasError(
-            "{path} is a model of the family {family}, which is not built here yet (built: {known}).",
-            path=str(path), family=name, known=", ".join(families),
-        )  # fmt: skip
-    return families[name]
 
 
 def _plan(

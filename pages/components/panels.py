@@ -52,6 +52,13 @@ def paragraph(words: str) -> None:
     st.html(f'<p class="atlas-quiet" dir="auto">{escape(words)}</p>')
 
 
+def entry(title: str, summary: str = "", marked: bool = False) -> None:
+    """One thing of a list, such as a model: its name, and a line about it."""
+    here = " class='atlas-chosen'" if marked else ""
+    said = f"<p dir='auto'>{escape(summary)}</p>" if summary else ""
+    st.html(f"<div class='atlas-model'><h3{here} dir='auto'>{escape(title)}</h3>{said}</div>")
+
+
 def lesson(name: str) -> None:
     """The screen's short lesson, in the session's language. Our own words, so Markdown and equations are
     read.

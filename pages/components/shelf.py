@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
-from html import escape
 
 import streamlit as st
 
-from engine.config import AtlasError
-from engine.pretrained import catalogue, download, families, sources
+from engine.pretrained import catalogue, download, families, hub, sources
 from engine.pretrained.room import readable
-from pages.components import library, navigation, panels, resources, shell, state
-from pages.components.language import N_, _, sentence
+from pages.components import fetching, hub_shelf, library, navigation, panels, resources, state
+from pages.components.language import N_, _
 
-PHASES = {
-    "waiting": N_("waiting"),
-    "fetching": N_("fetching"),
-    "unpacking": N_("checking and unpacking"),
-}
 SUMMARIES = {
     "pocket": N_("Three words, four numbers each, one head: small enough to check every product by hand."),
     "dates": N_(
@@ -28,9 +18,6 @@ SUMMARIES = {
         "March in one of them and June in another, it never saw; and of what is no date it makes one all the same."
     ),
 }
-_PROBLEM = "atlas-open-problem"
-
-log = logging.getLogger(__name__)
 
 
 def present(chosen: str) -> None:
@@ -38,7 +25,7 @@ def present(chosen: str) -> None:
     panels.heading(_("Here"))
     for known in library.present():
         with st.container(key=f"atlas-model-{known.name}"):
-            _name(known.title, _origin(known), marked=known.name == chosen)
+            panels.entry(known.title, _origin(known), marked=known.name == chosen)
             with st.container(horizontal=True, key=f"atlas-actions-{known.name}"):
                 _actions(known, chosen)
 
@@ -50,16 +37,16 @@ def absent() -> None:
         panels.heading(_("Ready to fetch"))
     for entry in entries:
         with st.container(key=f"atlas-model-{entry.name}"):
-            _name(entry.title, _(entry.summary))
+            panels.entry(entry.title, _(entry.summary))
             panels.paragraph(_facts(entry))
             _fetching(entry)
 
 
 def own() -> None:
-    """A field for a model on the visitor's own disk."""
-    panels.heading(_("On your disk"))
+    """A field for a model on the visitor's own disk, or of the hub."""
+    panels.heading(_("From your disk, or the Hugging Face hub"))
     words = _(
-        "A GGUF file, a folder with config.json and its weights, or hf:OWNER/NAME once it was fetched. Families: "
+        "A GGUF file, a folder with config.json and its weights, or hf:OWNER/NAME of the Hugging Face hub. Families: "
         "{families}."
     )
     panels.paragraph(words.format(families=", ".join(families.TITLES)))
@@ -67,14 +54,8 @@ def own() -> None:
         _("Path"), key="atlas-path", placeholder=_("Path of a file or folder"), label_visibility="collapsed",
         autocomplete="off", on_change=_open,
     )  # fmt: skip
-    if problem := st.session_state.get(_PROBLEM):
-        panels.problem(sentence(problem))
-
-
-def _name(title: str, summary: str, marked: bool = False) -> None:
-    here = " class='atlas-chosen'" if marked else ""
-    named = f"<h3{here} dir='auto'>{escape(title)}</h3>"
-    st.html(f"<div class='atlas-model'>{named}<p dir='auto'>{escape(summary)}</p></div>")
+    fetching.problem()
+    hub_shelf.show()
 
 
 def _origin(known: library.Known) -> str:
@@ -137,52 +118,29 @@ def _removal(known: library.Known) -> None:
 
 def _remove(name: str, asked: str) -> None:
     st.session_state[asked] = False
-    with _problem_kept():
+    with fetching.problem_kept():
         sources.remove(name)
 
 
 def _forget(name: str) -> None:
-    with _problem_kept():
+    with fetching.problem_kept():
         library.forget(name)
 
 
 def _fetching(entry: catalogue.Entry) -> None:
-    fetch = download.current(entry.name)
-    if fetch is not None and fetch.running:
-        _progress(entry.name)
-        return
     words = _("Get {title}") if sources.status(entry.name).state == "absent" else _("Get {title} again")
-    st.button(
-        words.format(title=entry.title),
-        key=f"atlas-get-{entry.name}",
-        on_click=partial(_begin, entry.name),
-    )
-    if fetch is not None and fetch.error is not None:
-        panels.problem(sentence(fetch.error))
-
-
-def _begin(name: str) -> None:
-    with _problem_kept():
-        download.begin(name)
-
-
-@st.fragment(run_every=0.4)
-def _progress(name: str) -> None:
-    """How far the fetch is; it goes on without this page, and every window watches the same one."""
-    fetch = download.current(name)
-    if fetch is None or not fetch.running:
-        st.rerun()
-    at = fetch.progress
-    words = f"{_(PHASES[at.phase])}: {readable(at.done)} / {readable(at.total)}"
-    st.progress(min(at.fraction, 1.0), text=words)
-    st.button(_("Cancel"), key=f"atlas-cancel-{name}", type="tertiary", on_click=fetch.cancel)
+    fetching.controls(entry.name, words.format(title=entry.title), partial(download.begin, entry.name))
 
 
 def _open() -> None:
-    """Put what stands at the typed path on the list, if it can be opened at all."""
-    typed = state.printable(st.session_state["atlas-path"] or "")
-    with _problem_kept():
-        if not typed.strip():
+    """Put what stands at the typed path on the list, if it can be opened at all; of the hub, ask first."""
+    typed = state.printable(st.session_state["atlas-path"] or "").strip().strip("'\"")
+    hub_shelf.withdraw()
+    with fetching.problem_kept():
+        if not typed:
+            return
+        if hub.is_name(typed) and not hub.is_kept(typed):
+            hub_shelf.ask(typed)
             return
         known = library.open_path(typed)
         try:
@@ -191,16 +149,3 @@ def _open() -> None:
             library.forget(known.name)
             raise
         state.update(model=known.name)
-
-
-@contextmanager
-def _problem_kept() -> Iterator[None]:
-    """What fails in a callback, outside every boundary of the page, becomes the sentence under the field."""
-    st.session_state[_PROBLEM] = None
-    try:
-        yield
-    except AtlasError as error:
-        st.session_state[_PROBLEM] = error
-    except Exception:
-        log.exception("A callback of the Models screen failed")
-        st.session_state[_PROBLEM] = AtlasError(shell.UNEXPECTED)

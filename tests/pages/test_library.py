@@ -138,6 +138,9 @@ def test_a_model_of_the_hub_is_opened_where_it_was_fetched_to(
     folder = repository / "snapshots" / commit
     folder.mkdir(parents=True)
     (folder / "config.json").write_text("{}")
+    with pytest.raises(AtlasError, match="has not been fetched"):  # another program needed no weights
+        library.open_path("hf:owner/tiny")
+    (folder / "model.safetensors").write_bytes(b"")
     known = library.open_path(" hf:owner/tiny ")
     assert (known.name, known.target) == ("tiny", str(folder))
     assert library.open_path(str(folder)) == known

@@ -16,7 +16,7 @@ from engine.language_model import load
 from engine.pretrained import sources
 from engine.pretrained.download import Progress
 from engine.verify import Check, verify
-from pages.components import anatomy, library, resources, shelf
+from pages.components import anatomy, fetching, library, resources
 from pages.components.language import Language, translations
 from tests.pages.test_frame import html
 
@@ -40,8 +40,8 @@ class Fetch:
 def fetches(monkeypatch: pytest.MonkeyPatch) -> dict[str, Fetch]:
     """The fetches of this process, as every session sees them."""
     known: dict[str, Fetch] = {}
-    monkeypatch.setattr(shelf.download, "begin", lambda name: known.setdefault(name, Fetch()))
-    monkeypatch.setattr(shelf.download, "current", known.get)
+    monkeypatch.setattr(fetching.download, "begin", lambda name: known.setdefault(name, Fetch()))
+    monkeypatch.setattr(fetching.download, "current", known.get)
     return known
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+CHUNK = 1 << 14
 COMMITS = {"main": "a" * 40, "step512": "b" * 40}
 
 
@@ -24,11 +27,15 @@ class Repository:
 
 @dataclass
 class FakeHub:
-    """Use as a context manager; `asked` lists the files that were fetched, `down` answers everything with 503."""
+    """Use as a context manager; `asked` lists the files that were fetched, `down` answers everything with 503.
+
+    slow: seconds of waiting before each 16 kB of a file.
+    """
 
     repositories: dict[str, Repository] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     down: bool = False
+    slow: float = 0
 
     def __enter__(self) -> FakeHub:
         hub = self
@@ -75,7 +82,7 @@ class FakeHub:
             if request.command == "GET":
                 self.asked.append(file)
             headers = {"ETag": f'"{hashlib.sha1(content).hexdigest()}"', "X-Repo-Commit": COMMITS[name]}
-            _send(request, 200, content, headers)
+            _send(request, 200, content, headers, self.slow)
 
     def _about(self, parts: list[str], repository: Repository, name: str) -> bytes:
         files = [
@@ -83,6 +90,10 @@ class FakeHub:
         ]
         card = {} if repository.licence is None else {"license": repository.licence}
         about = {"id": "/".join(parts[:2]), "sha": COMMITS[name], "siblings": files, "cardData": card}
+        settings = json.loads(repository.files[name].get("config.json", b"{}"))
+        about["config"] = {
+            key: settings[key] for key in ("model_type", "quantization_config") if key in settings
+        }
         return json.dumps({**about, "private": False, "gated": repository.gated, "tags": []}).encode()
 
     def _tree(self, repository: Repository, name: str) -> bytes:
@@ -93,11 +104,18 @@ class FakeHub:
 
 
 def _send(
-    request: BaseHTTPRequestHandler, status: int, content: bytes, headers: dict[str, str] | None = None
+    request: BaseHTTPRequestHandler,
+    status: int,
+    content: bytes,
+    headers: dict[str, str] | None = None,
+    slow: float = 0,
 ) -> None:
     request.send_response(status)
     for key, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
         request.send_header(key, value)
     request.end_headers()
     if request.command == "GET":
-        request.wfile.write(content)
+        with suppress(OSError):  # who asked has gone
+            for start in range(0, len(content), CHUNK):
+                time.sleep(slow)
+                request.wfile.write(content[start : start + CHUNK])

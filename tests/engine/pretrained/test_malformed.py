@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 import engine
 from engine.config import AtlasError
 from engine.model.build import build
-from engine.pretrained import families, hf_config, loader
+from engine.pretrained import families, hf_config
 from engine.pretrained.loader import load
 from engine.training.model_folder import save_checkpoint
 from tests.engine.pretrained import checkpoints, translators
@@ -211,7 +211,7 @@ def test_nor_of_a_model_of_our_own_that_is_too_large(own, key, value):
 
 def own_names(folder):
     """The folder as one that describes itself: our settings, and the names of the family as they are."""
-    family = loader.FAMILIES["llama"]
+    family = families.FAMILIES["llama"]
     config = family.config_from_hf(json.loads((folder / "config.json").read_text()))
     (folder / "config.json").unlink()
     renames = [(rf"(?:model\.)?{pattern}", ours) for pattern, ours in family.RENAMES]
