@@ -49,6 +49,11 @@ class AtlasError(ValueError):
         super().__init__(template.format(**values))
 
 
+def N_(message: str) -> str:  # noqa: N802 (gettext's own name)
+    """Mark words of the engine that a screen shows, so that they are translated there."""
+    return message
+
+
 class Settings(BaseModel):
     """Frozen values that travel as JSON. Whatever does not fit, or is not known, is refused with an AtlasError."""
 

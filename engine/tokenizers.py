@@ -110,13 +110,15 @@ class Encoding:
 class Tokenizer(ABC):
     """What a model needs of its tokenizer. Ids that a vocabulary does not have are None.
 
-    bos_id: of the token that a decoder's input begins with; suppressed_ids: of those that its model never writes.
+    bos_id: of the token that a decoder's input begins with; mask_id: of the one that stands where a token is to be
+    found; suppressed_ids: of those that its model never writes.
     """
 
     pad_id: int | None = None
     bos_id: int | None = None
     eos_id: int | None = None
     unknown_id: int | None = None
+    mask_id: int | None = None
     suppressed_ids: tuple[int, ...] = ()
 
     @abstractmethod
@@ -126,6 +128,10 @@ class Tokenizer(ABC):
     @abstractmethod
     def encode(self, text: str, begin: bool = False) -> Encoding:
         """Tokens of a text; with `begin` a decoder's input, which starts with BOS where there is one."""
+
+    def ids(self, text: str) -> list[int]:
+        """The ids of `encode(text)`, without its tokens where that is faster: training asks many times a second."""
+        return self.encode(text).ids
 
     def encode_pair(self, first: str, second: str) -> Encoding | None:
         """Two texts to be read together, each token with its segment; None where no template joins two."""
@@ -199,7 +205,9 @@ def from_json(text: str) -> Tokenizer:
 
             return SentencePieceTokenizer.from_values(values)
         case _:
-            return PretrainedTokenizer(tokenizers.Tokenizer.from_str(text))
+            library = tokenizers.Tokenizer.from_str(text)
+            ours = [library.id_to_token(id) for id in range(3)] == [*SPECIALS[:3]]
+            return PretrainedTokenizer.own(library) if ours else PretrainedTokenizer(library)
 
 
 def _pieces(values: dict[str, Any]) -> list[str]:
@@ -210,6 +218,7 @@ def _pieces(values: dict[str, Any]) -> list[str]:
 
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+MASK = "<mask>"  # one token wherever it is typed, in a vocabulary that lists it
 
 
 class _ListedTokenizer(Tokenizer):
@@ -230,20 +239,20 @@ class _ListedTokenizer(Tokenizer):
         self.vocabulary = list(vocabulary)
         self._pieces = [*SPECIALS, *self.vocabulary]
         self._ids = {piece: id for id, piece in enumerate(self.vocabulary, start=len(SPECIALS))}
+        self.mask_id = self._ids.get(MASK)
 
     def __len__(self) -> int:
         return len(self._pieces)
 
     def encode(self, text: str, begin: bool = False) -> Encoding:
         bos = Token(self.bos_id, SPECIALS[self.bos_id], SPECIALS[self.bos_id], 0, 0, special=True)
-        return Encoding(text, (*[bos] * begin, *(self._token(text, *span) for span in self.spans(text))))
+        return Encoding(text, (*[bos] * begin, *(self._token(text, *span) for span in self._cut(text))))
 
     def ids(self, text: str) -> list[int]:
-        """The ids of `encode(text)` without its tokens: what training needs, many times a second."""
-        return [self._id(text[start:end]) for start, end in self.spans(text)]
+        return [self._id(text[start:end]) for start, end in self._cut(text)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self.joint.join(self._pieces[id] for id in ids if len(SPECIALS) <= id < len(self))
+        return self.joint.join(self._pieces[id] for id in ids if id < len(self) and not self.is_special(id))
 
     def label(self, id: int) -> str:
         return self.piece(id) if self.is_special(id) else shown(self.piece(id))
@@ -254,7 +263,7 @@ class _ListedTokenizer(Tokenizer):
         return self._pieces[id]
 
     def is_special(self, id: int) -> bool:
-        return id < len(SPECIALS)
+        return id < len(SPECIALS) or id == self.mask_id
 
     def to_json(self) -> str:
         return json.dumps({"kind": self.kind, "vocabulary": self.vocabulary}, ensure_ascii=False, indent=1)
@@ -263,10 +272,22 @@ class _ListedTokenizer(Tokenizer):
         """Where to cut: (start, end) of each token, in code points."""
         raise NotImplementedError
 
+    def _cut(self, text: str) -> Iterator[tuple[int, int]]:
+        """Spans of the text, with each mask in it as one."""
+        if self.mask_id is None or MASK not in text:
+            yield from self.spans(text)
+            return
+        at = 0
+        for stretch in re.split(f"({MASK})", text):
+            spans = [(0, len(MASK))] if stretch == MASK else self.spans(stretch)
+            yield from ((at + start, at + end) for start, end in spans)
+            at += len(stretch)
+
     def _token(self, text: str, start: int, end: int) -> Token:
         typed = text[start:end]
         id = self._id(typed)
-        return Token(id, self._pieces[id], shown(typed), start, end, unknown=id == self.unknown_id)
+        found = {"special": id == self.mask_id, "unknown": id == self.unknown_id}
+        return Token(id, self._pieces[id], shown(typed), start, end, **found)
 
     def _id(self, typed: str) -> int:
         if typed in self._ids:
@@ -315,6 +336,13 @@ class PretrainedTokenizer(Tokenizer):
         self.bos_id, self.eos_id, self.pad_id = bos_id, eos_id, pad_id
         unknown = getattr(library.model, "unk_token", None)
         self.unknown_id = None if unknown is None else library.token_to_id(unknown)
+        names = {piece.content: id for id, piece in self._added.items()}
+        self.mask_id = names.get(MASK, names.get("[MASK]"))
+
+    @classmethod
+    def own(cls, library: tokenizers.Tokenizer) -> PretrainedTokenizer:
+        """One that was made here, as its first three pieces show; others are told their ids by their model's files."""
+        return cls(library, pad_id=0, bos_id=1, eos_id=2)
 
     def __len__(self) -> int:
         return self._library.get_vocab_size()
@@ -327,6 +355,11 @@ class PretrainedTokenizer(Tokenizer):
         if begin and self.bos_id is not None:
             ids, spans = [self.bos_id, *ids], [(0, 0), *spans]
         return Encoding(text, tuple(self._tokens(text, ids, spans)))
+
+    def ids(self, text: str) -> list[int]:
+        """Raises AtlasError for text that is no Unicode, such as half of a surrogate pair."""
+        refuse_half_characters(text)
+        return self._library.encode(text).ids
 
     def encode_pair(self, first: str, second: str) -> Encoding | None:
         """Raises AtlasError for text that is no Unicode, such as half of a surrogate pair."""

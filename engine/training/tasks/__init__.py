@@ -1,0 +1,34 @@
+"""What a small Transformer can be taught here, one module for each family of tasks.
+
+task    the face of all of them, and what is kept from training
+
+To add a task, write a class of that face and name it in `TASKS`. Screens import this package: what takes long
+to import (num2words, scikit-learn) is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine.config import AtlasError
+from engine.training.dates import Dates
+from engine.training.examples import Example
+from engine.training.tasks.task import Classification, Filling, Kind, Task, is_held_out
+
+__all__ = ["TASKS", "Classification", "Filling", "Kind", "Task", "exact", "is_held_out", "task_named"]
+
+TASKS: dict[str, type[Any]] = {"dates": Dates}
+
+
+def task_named(name: str, **options: Any) -> Task:
+    """The task of this name. Raises AtlasError when there is none, or when it has no such options."""
+    if name not in TASKS:
+        raise AtlasError("there is no task {name}, only {names}", name=repr(name), names=", ".join(TASKS))
+    return TASKS[name](**options)
+
+
+def exact(examples: Sequence[Example], written: Sequence[str]) -> float:
+    """Share, 0 to 1, of examples whose whole target was written, character for character."""
+    right = [text == example.target for example, text in zip(examples, written, strict=True)]
+    return sum(right) / len(right)
