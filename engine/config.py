@@ -28,10 +28,12 @@ Initialisation = Literal["xavier_uniform", "normal", "kaiming", "torch", "depth_
 
 if TYPE_CHECKING:  # a reader always finds a value
     Resolved = int
+    ResolvedWidth = int
     ResolvedScale = float
     Switch = bool
 else:  # a writer may leave it out
     Resolved = PositiveInt | None
+    ResolvedWidth = NonNegativeInt | None
     ResolvedScale = PositiveFloat | None
     Switch = bool | None
 
@@ -210,7 +212,9 @@ class NormConfig(Settings):
 
 
 class FeedForwardConfig(Settings):
-    kind: Literal["plain", "gated"] = "plain"
+    """none: layers of attention only (Elhage et al. 2021); activation and bias then mean nothing."""
+
+    kind: Literal["plain", "gated", "none"] = "plain"
     activation: Literal["relu", "gelu", "gelu_tanh", "silu"] = "relu"
     bias: bool = True
 
@@ -219,7 +223,8 @@ class StackConfig(Settings):
     """One stack of equal layers.
 
     n_kv_heads defaults to n_heads, d_k to d_model / n_heads, scale to 1 / sqrt(d_k) (1 leaves scores as they are),
-    d_ff to 4 d_model, or 8/3 d_model where a gate makes it three matrices instead of two (Shazeer 2020).
+    d_ff to 4 d_model, or 8/3 d_model where a gate makes it three matrices instead of two (Shazeer 2020); without
+    feed-forward it is 0, whatever was given.
     parallel: both sub-layers read the same stream, and both are added to it (GPT-J, GPT-NeoX).
     window: nobody looks further than so many positions, except in the layers that full_layers counts, from 0.
     """
@@ -228,7 +233,7 @@ class StackConfig(Settings):
     n_heads: PositiveInt
     n_kv_heads: Resolved = Field(default=None, validate_default=True)
     d_k: Resolved = Field(default=None, validate_default=True)
-    d_ff: Resolved = Field(default=None, validate_default=True)
+    d_ff: ResolvedWidth = Field(default=None, validate_default=True)
     positions: Positions = Sinusoidal()
     norm: NormConfig = NormConfig()
     placement: Placement = "pre"
@@ -251,6 +256,8 @@ class StackConfig(Settings):
             object.__setattr__(self, "n_kv_heads", self.n_heads)
         if self.out_bias is None:
             object.__setattr__(self, "out_bias", self.attention_bias)
+        if self.d_ff == 0 and self.feed_forward.kind != "none":
+            raise AtlasError("a feed-forward layer needs a d_ff of at least 1; without one, its kind is none")
         if self.parallel and self.placement != "pre":
             raise AtlasError(
                 "parallel sub-layers share one stream and are built with Pre-Norm, not with {placement}",
@@ -280,10 +287,15 @@ class StackConfig(Settings):
         d_k = self.d_k or d_model // self.n_heads
         if isinstance(self.positions, Rope):
             self.positions.refuse_unless_paired(d_k)
-        wide = 4 * d_model if self.feed_forward.kind == "plain" else max(1, round(8 * d_model / 3))
         return self.model_copy(
-            update={"d_k": d_k, "d_ff": self.d_ff or wide, "scale": self.scale or d_k**-0.5}
+            update={"d_k": d_k, "d_ff": self._hidden_width(d_model), "scale": self.scale or d_k**-0.5}
         )
+
+    def _hidden_width(self, d_model: int) -> int:
+        if self.feed_forward.kind == "none":
+            return 0
+        wide = 4 * d_model if self.feed_forward.kind == "plain" else max(1, round(8 * d_model / 3))
+        return wide if self.d_ff is None else self.d_ff
 
     @property
     def windows(self) -> tuple[int | None, ...]:

@@ -7,6 +7,7 @@ model = build_empty(config)                       # no memory yet; load_state_di
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import nn
@@ -113,8 +114,7 @@ def block(config: TransformerConfig, stack: StackConfig, layer: int) -> Block:
     return (ParallelBlock if stack.parallel else Block)(
         self_attention=attention(config, stack, layer),
         self_attention_residual=residual(config, stack),
-        feed_forward=feed_forward(config, stack),
-        feed_forward_residual=residual(config, stack),
+        **feed_forward_parts(config, stack),
     )
 
 
@@ -124,8 +124,7 @@ def cross_block(config: TransformerConfig, stack: StackConfig, layer: int) -> Cr
         self_attention_residual=residual(config, stack),
         cross_attention=attention(config, stack, layer),
         cross_attention_residual=residual(config, stack),
-        feed_forward=feed_forward(config, stack),
-        feed_forward_residual=residual(config, stack),
+        **feed_forward_parts(config, stack),
     )
 
 
@@ -143,6 +142,16 @@ def attention(config: TransformerConfig, stack: StackConfig, layer: int) -> Atte
         norms=(norm(stack, stack.d_k), norm(stack, stack.d_k)) if stack.qk_norm else None,
         dropout=stack.dropout,
     )
+
+
+def feed_forward_parts(config: TransformerConfig, stack: StackConfig) -> dict[str, Any]:
+    """The sub-layer and its residual connection, by their names in a block; nothing where there is none."""
+    if stack.feed_forward.kind == "none":
+        return {}
+    return {
+        "feed_forward": feed_forward(config, stack),
+        "feed_forward_residual": residual(config, stack),
+    }
 
 
 def feed_forward(config: TransformerConfig, stack: StackConfig) -> FeedForward | GatedFeedForward:

@@ -1,4 +1,7 @@
-"""Normalization, and the residual connection that decides where it sits. All is (batch, pos, d_model)."""
+"""Normalization, and the residual connection that decides where it sits. All is (batch, pos, d_model).
+
+`passed_by` stands where there is no sub-layer, and so no residual connection either: the stream goes on as it is.
+"""
 
 from __future__ import annotations
 
@@ -61,3 +64,11 @@ class Residual(nn.Module):
         stream = x if onto is None else onto
         skipped = stream if self.skip_scale == 1 else self.skip_scale * stream
         return self.resid_post(self.post(skipped + branch))
+
+
+def passed_by(
+    x: Float[Tensor, "batch pos d_model"],
+    f: Callable[[Tensor], Tensor],
+    onto: Float[Tensor, "batch pos d_model"] | None = None,
+) -> Float[Tensor, "batch pos d_model"]:
+    return x if onto is None else onto

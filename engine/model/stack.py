@@ -3,6 +3,8 @@
 Block           self-attention, then feed-forward                   encoders, decoder-only models
 ParallelBlock   self-attention and feed-forward side by side        GPT-J, GPT-NeoX
 CrossBlock      self-attention, cross-attention, feed-forward       the decoder of an encoder-decoder
+
+Without a feed-forward layer a block is attention only (Elhage et al. 2021).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from engine.model.attention import Attention, Sight
 from engine.model.cache import NoCache
 from engine.model.inputs import check_memory, check_segments
 from engine.model.masks import Full, Mask, Padding
-from engine.model.norms import Residual
+from engine.model.norms import Residual, passed_by
 from engine.model.positions import Positions
 from engine.model.slots import Slot, unchanged
 
@@ -34,14 +36,14 @@ class Block(nn.Module):
         *,
         self_attention: Attention,
         self_attention_residual: Residual,
-        feed_forward: nn.Module,
-        feed_forward_residual: Residual,
+        feed_forward: nn.Module | None = None,
+        feed_forward_residual: Residual | None = None,
     ) -> None:
         super().__init__()
         self.self_attention = self_attention
         self.self_attention_residual = self_attention_residual
-        self.feed_forward = feed_forward
-        self.feed_forward_residual = feed_forward_residual
+        self.feed_forward: Slot = feed_forward or unchanged
+        self.feed_forward_residual = feed_forward_residual or passed_by
 
     def forward(
         self, x: Float[Tensor, "batch pos d_model"], here: Sight
@@ -68,16 +70,16 @@ class CrossBlock(nn.Module):
         self_attention_residual: Residual,
         cross_attention: Attention,
         cross_attention_residual: Residual,
-        feed_forward: nn.Module,
-        feed_forward_residual: Residual,
+        feed_forward: nn.Module | None = None,
+        feed_forward_residual: Residual | None = None,
     ) -> None:
         super().__init__()
         self.self_attention = self_attention
         self.self_attention_residual = self_attention_residual
         self.cross_attention = cross_attention
         self.cross_attention_residual = cross_attention_residual
-        self.feed_forward = feed_forward
-        self.feed_forward_residual = feed_forward_residual
+        self.feed_forward: Slot = feed_forward or unchanged
+        self.feed_forward_residual = feed_forward_residual or passed_by
 
     def forward(
         self,

@@ -78,8 +78,8 @@ def stream_off(lm: LanguageModel, trace: Trace, stacks: Sequence[str]) -> float:
     for stack in stacks:
         branches = [value for name, value in ending(trace, ".branch") if name.startswith(stack)]
         total = trace[f"{stack}.layers.0.self_attention_residual.resid_pre"] + sum(branches)
-        last = lm.config.stacks[stack].n_layers - 1
-        found.append(apart(total, trace[f"{stack}.layers.{last}.feed_forward_residual.resid_post"]))
+        *_, end = (value for name, value in ending(trace, ".resid_post") if name.startswith(stack))
+        found.append(apart(total, end))
     return worst(found)
 
 

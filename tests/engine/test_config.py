@@ -112,6 +112,10 @@ def test_the_impossible_is_refused_with_its_numbers(changes: dict, sentence: str
             lambda: stack(n_layers=3, window=2, full_layers=(0, 3)),
             "full_layers names layer 3, and the last of 3 layers is 2",
         ),
+        (
+            lambda: stack(d_ff=0),
+            "a feed-forward layer needs a d_ff of at least 1; without one, its kind is none",
+        ),
         (lambda: Factors(factors=(1, float("inf"))), "factors.1: Input should be a finite number"),
         (lambda: Factors(factors=(1, 0)), "factors.1: Input should be greater than 0"),
         (lambda: Llama3(factor=8, low=4, high=4), "low 4.0 must be less than high 4.0"),
@@ -134,6 +138,12 @@ def test_what_is_left_out_follows_from_the_rest() -> None:
         "decoder"
     ]
     assert gated.d_ff == 128  # three matrices of 48 x 128 are as many numbers as two of 48 x 192
+
+
+def test_without_a_feed_forward_layer_there_is_no_hidden_width() -> None:
+    settings = config(decoder=stack(d_ff=32, feed_forward=FeedForwardConfig(kind="none")))
+    assert settings.stacks["decoder"].d_ff == 0
+    assert TransformerConfig.from_json(settings.to_json()) == settings
 
 
 def test_shared_keys_must_divide_the_heads() -> None:

@@ -61,6 +61,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "window, t5": {"window": 2, "positions": T5Buckets(buckets=8, farthest=6)},
     "multi-query": {"n_kv_heads": 1},
     "gate of 8/3": {"feed_forward": SWIGLU, "d_ff": None},
+    "attention only": {"feed_forward": FeedForwardConfig(kind="none")},
+    "attention only, Post-Norm": {"feed_forward": FeedForwardConfig(kind="none"), "placement": "post"},
     "no scale": {"scale": 1.0},
     "bias of W_o only": {"attention_bias": False, "out_bias": True},
     "embedding norm and segments": {"embedding_norm": True, "n_segments": 2},
@@ -88,7 +90,7 @@ def fits(scheme: Positions, d_k: int) -> bool:
 def feed_forwards() -> st.SearchStrategy[FeedForwardConfig]:
     return st.builds(
         FeedForwardConfig,
-        kind=st.sampled_from(["plain", "gated"]),
+        kind=st.sampled_from(["plain", "gated", "none"]),
         activation=st.sampled_from(["relu", "gelu", "gelu_tanh", "silu"]),
         bias=st.booleans(),
     )

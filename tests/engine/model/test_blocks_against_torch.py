@@ -127,6 +127,30 @@ def test_decoder_only(placement: str) -> None:
 
 
 @pytest.mark.parametrize("placement", ["pre", "post"])
+def test_attention_only(placement: str) -> None:
+    """Against nn.MultiheadAttention and nn.LayerNorm, put together by hand."""
+    layers = stack(placement=placement, positions=NoPositions(), feed_forward=FeedForwardConfig(kind="none"))
+    model = shaken(build(config(decoder=layers)).double())
+    assert isinstance(model, DecoderOnly)
+    state, x, future = model.decoder.state_dict(), text(7), torch.ones(7, 7, dtype=torch.bool).triu(1)
+    expected = x
+    for index in range(2):
+        attention = nn.MultiheadAttention(D_MODEL, N_HEADS, batch_first=True, dtype=torch.float64)
+        norm, path = nn.LayerNorm(D_MODEL, dtype=torch.float64), f"layers.{index}.self_attention"
+        for kind in ("weight", "bias"):
+            copied = attention_names(state, path, "own", kind)
+            attention.load_state_dict({name[4:]: value for name, value in copied.items()}, strict=False)
+            norm.load_state_dict({kind: state[f"{path}_residual.{placement}.{kind}"]}, strict=False)
+        read = norm(expected) if placement == "pre" else expected
+        expected = expected + attention(read, read, read, attn_mask=future, need_weights=False)[0]
+        expected = expected if placement == "pre" else norm(expected)
+    if (last := final_norm(placement)) is not None:
+        last.load_state_dict({kind: state[f"norm.{kind}"] for kind in ("weight", "bias")})
+        expected = last(expected)
+    torch.testing.assert_close(model.decoder(x), expected, **EXACT)
+
+
+@pytest.mark.parametrize("placement", ["pre", "post"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_decoder_with_cross_attention(placement: str, activation: str) -> None:
     both = {"encoder": settings(placement, activation), "decoder": settings(placement, activation)}

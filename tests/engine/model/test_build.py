@@ -7,8 +7,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.capture import capture
-from engine.config import Learned, NoPositions, NormConfig, T5Buckets, TransformerConfig
+from engine.capture import capture, taps
+from engine.config import (
+    FeedForwardConfig,
+    Learned,
+    NoPositions,
+    NormConfig,
+    Rope,
+    T5Buckets,
+    TransformerConfig,
+)
 from engine.model.build import build, build_empty
 from engine.model.transformer import DecoderOnly, Embedding, EncoderOnly
 from tests.engine.recipes import ASSEMBLIES, bert, config, llama, part, stack, vaswani
@@ -156,6 +164,35 @@ def test_parallel_sublayers_read_the_same_stream() -> None:
     torch.testing.assert_close(end, expected, rtol=0, atol=1e-10)
     in_turn = x + attended + layer.feed_forward(layer.feed_forward_residual.pre(x + attended))
     assert (end - in_turn).abs().max() > 1e-2
+
+
+@pytest.mark.parametrize("assembly", ["encoder", "decoder", "both"])
+def test_layers_of_attention_only(assembly: str) -> None:
+    """The stream is what entered plus what each attention gave; nothing else has weights or is heard."""
+    alone = stack(feed_forward=FeedForwardConfig(kind="none"))
+    stacks = {name: alone for name in ("encoder", "decoder") if assembly in (name, "both")}
+    settings = config(**stacks)
+    assert [described.d_ff for described in settings.stacks.values()] == [0] * len(stacks)
+    model = build(settings).double().eval()
+    assert not any("feed_forward" in name for name in [*model.state_dict(), *taps(model)])
+    with capture() as trace:
+        run(settings, model)
+    for name in stacks:
+        given = [
+            value for path, value in trace.items() if path.startswith(name) and path.endswith("attention.out")
+        ]
+        assert len(given) == (4 if (name, assembly) == ("decoder", "both") else 2)
+        expected = part(model, f"{name}.norm")(trace[f"{name}.position"] + sum(given))
+        torch.testing.assert_close(trace[f"{name}.final_norm"], expected, rtol=0, atol=1e-10)
+
+
+def test_the_induction_model_has_as_many_parameters_as_it_should() -> None:
+    """Two layers of four 64 x 64 matrices with biases and a norm, an embedding of 32 x 64, a last norm."""
+    layers = stack(
+        n_layers=2, n_heads=2, d_ff=None, positions=Rope(), feed_forward=FeedForwardConfig(kind="none")
+    )
+    model = build(config(vocab_size=32, d_model=64, decoder=layers))
+    assert sum(parameter.numel() for parameter in model.parameters()) == 2 * (4 * 4160 + 128) + 2048 + 128
 
 
 def test_dropout_falls_on_the_sum_of_embeddings_and_positions() -> None:

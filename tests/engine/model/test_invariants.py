@@ -142,10 +142,14 @@ def a_stream_that_is_never_normalized_is_the_sum_of_what_was_added(case: Case) -
         if described.placement not in ("pre", "sandwich"):
             continue
         branches = [trace[name] for name in trace if name.startswith(stack) and name.endswith("branch")]
-        sublayers = 3 if stack == "decoder" and case.config.encoder else 2
-        assert len(branches) == sublayers * described.n_layers
+        sublayers = [
+            "self_attention",
+            *["cross_attention"] * (stack == "decoder" and bool(case.config.encoder)),
+        ]
+        sublayers += ["feed_forward"] * (described.feed_forward.kind != "none")
+        assert len(branches) == len(sublayers) * described.n_layers
         start = trace[f"{stack}.layers.0.self_attention_residual.resid_pre"]
-        end = trace[f"{stack}.layers.{described.n_layers - 1}.feed_forward_residual.resid_post"]
+        end = trace[f"{stack}.layers.{described.n_layers - 1}.{sublayers[-1]}_residual.resid_post"]
         close(start + sum(branches), end)
 
 
