@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 EMBEDDED = Path(__file__).parent.parent / "assets" / "models"
 WHOLE_UP_TO = 64  # tokens; a longer trace keeps only what grows with the text, not with its square
+WRITES_UP_TO = 64  # tokens of a target, or twice as many as the source has: not every model ends by itself
 
 
 def load(
@@ -101,7 +102,7 @@ class TextTrace(Trace):
     """A trace that knows the texts it was made from.
 
     source: what the encoder read, or None without one; target: what the decoder read, or None without one.
-    written: the model wrote the target itself.
+    written: the model wrote the target itself. cut: after how many tokens, where it had not ended by then; else None.
     """
 
     def __init__(
@@ -111,9 +112,11 @@ class TextTrace(Trace):
         target: Encoding | None,
         written: bool,
         edits: Mapping[str, Edit],
+        cut: int | None = None,
     ) -> None:
         super().__init__(heard)
         self.source, self.target, self.written, self.edits = source, target, written, edits
+        self.cut = cut
 
     @property
     def texts(self) -> dict[str, Encoding]:
@@ -253,17 +256,18 @@ class LanguageModel:
     ) -> TextTrace:
         """Read a text and keep what the taps hear. `names`, `edits` and `grad` are those of `capture`.
 
-        An encoder-decoder reads `target` with its decoder, or without one what it writes itself; an encoder alone reads
-        it as the second of two texts. All taps are kept by default; of texts beyond 64 tokens not the query-by-key
+        An encoder-decoder reads `target` with its decoder, or without one what it writes itself, up to 64 tokens or
+        twice the source's; an encoder alone reads it as the second of two texts. All taps are kept by default; of texts beyond 64 tokens not the query-by-key
         ones, which `layer_trace` makes again.
         """
-        source, target_text, written = self._texts(text, target)
+        source, target_text, cut = self._texts(text, target)
+        written = source is not None and target_text is not None and target is None
         texts = [encoding for encoding in (source, target_text) if encoding]
         if names is None:
             names = "*" if max(map(len, texts)) <= WHOLE_UP_TO else self._narrow_taps
         with torch.set_grad_enabled(grad), capture(names, edits, grad) as heard:
             self._read(texts)
-        return TextTrace(heard, source, target_text, written, edits or {})
+        return TextTrace(heard, source, target_text, written, edits or {}, cut)
 
     def _read(self, texts: list[Encoding]) -> None:
         ids = [self.batch(encoding.ids) for encoding in texts]
@@ -283,7 +287,7 @@ class LanguageModel:
             heard = trace.under(path)
         else:
             heard = self._run_layer(trace, stack, layer, path)
-        return TextTrace(heard, trace.source, trace.target, trace.written, trace.edits)
+        return TextTrace(heard, trace.source, trace.target, trace.written, trace.edits, trace.cut)
 
     def _check_layer(self, stack: str, layer: int) -> None:
         stacks = self.config.stacks
@@ -419,21 +423,28 @@ class LanguageModel:
             parameters[name].data.copy_(new)
         return replace(self, model=model)
 
-    def _texts(self, text: str, target: str | None) -> tuple[Encoding | None, Encoding | None, bool]:
-        """(source, target, written): who reads what."""
+    def _texts(self, text: str, target: str | None) -> tuple[Encoding | None, Encoding | None, int | None]:
+        """(source, target, cut): who reads what, and after how many tokens a target of the model's own was cut."""
         if isinstance(self.model, EncoderDecoder):
-            read = self._written(text) if target is None else self.encode(target, begin=True)
-            return self.encode(text), read, target is None
+            read, cut = self._written(text) if target is None else (self.encode(target, begin=True), None)
+            return self.encode(text), read, cut
         if self.config.encoder:
-            return self.encode(text) if target is None else self.encode_pair(text, target), None, False
+            return self.encode(text) if target is None else self.encode_pair(text, target), None, None
         if target is not None:
             raise AtlasError("{model} takes one text: only an encoder-decoder has a target", model=self.title)
-        return None, self.encode(text), False
+        return None, self.encode(text), None
 
-    def _written(self, text: str) -> Encoding:
-        """The target that the model makes of a source, greedily, without the EOS that ends it."""
-        ids = [int(step.ids) for step in self.steps(text, self.max_len)]
-        return self.tokenizer.written(ids[:-1] if ids[-1:] == [self.tokenizer.eos_id] else ids)
+    def _written(self, text: str) -> tuple[Encoding, int | None]:
+        """The target that the model makes of a source, greedily, without the EOS that ends it; and how many tokens it
+        had when it was cut, None where it ended.
+        """
+        limit = min(self.max_len, max(WRITES_UP_TO, 2 * len(self.encode(text))))
+        ids, stop = [], None
+        for step in self.steps(text, limit):
+            ids.append(int(step.ids))
+            stop = step.stop
+        ended = stop == "end"
+        return self.tokenizer.written(ids[:-1] if ended else ids), None if ended else len(ids)
 
     @cached_property
     def _narrow_taps(self) -> list[str]:

@@ -58,8 +58,13 @@ def lines(
 
 
 def warnings(trace: TextTrace, model: str) -> list[str]:
-    """What this model cannot read in the texts on screen: characters it does not know, or knows only in pieces."""
+    """What this model cannot read in the texts on screen: characters it does not know, or knows only in pieces; and
+    that it wrote without an end.
+    """
     said = []
+    if trace.cut is not None:
+        words = _("The target that {model} writes by itself is cut after {count} tokens; it had not ended.")
+        said.append(words.format(model=model, count=trace.cut))
     for kind, template in UNREADABLE.items():
         found = [p.text for text in trace.texts.values() for p in text.problems if p.kind == kind and p.text]
         if found:

@@ -78,6 +78,32 @@ def test_an_encoder_decoder_writes_its_own_target() -> None:
     assert trace.logits[0, : len(steps)].argmax(-1).tolist() == [int(step.ids) for step in steps]
 
 
+@pytest.mark.parametrize(
+    ("source", "max_len", "tokens"), [("abc", 300, 64), ("abcd" * 10, 300, 80), ("abc", 40, 39)]
+)
+def test_what_never_ends_is_cut_and_says_so(source: str, max_len: int, tokens: int) -> None:
+    """64 tokens, or twice the source's, or as many as fit behind the one that begins."""
+    settings = vaswani().model_copy(update={"tied_embeddings": False, "max_len": max_len})
+    lm = language_model(settings)
+    head = lm.parameter("head.weight").copy()
+    head[lm.tokenizer.eos_id] = 0  # never the largest
+    lm = lm.with_parameters({"head.weight": head})
+    trace = lm.trace(source)
+    assert trace.cut == tokens
+    assert trace.target is not None
+    assert len(trace.target.ids) == 1 + tokens
+    assert lm.layer_trace(trace, "decoder", 0).cut == tokens
+    assert lm.trace(source, "ab").cut is None
+
+
+def test_what_ends_by_itself_is_not_cut() -> None:
+    trace = load("dates").trace("3 juin 2025")
+    assert trace.written
+    assert trace.cut is None
+    assert trace.target is not None
+    assert trace.target.text == "2025-06-03"
+
+
 def wordy(seed: int) -> LanguageModel:
     return language_model(vaswani().model_copy(update={"tied_embeddings": False, "max_len": 8}), seed)
 

@@ -24,3 +24,22 @@ def test_every_kind_of_attention_is_shown_in_both_languages(
         assert "atlas-problem" not in html(app)
         assert app.session_state["atlas.view"].kind == kind
         assert app.text_input(key="atlas-target").value == ""
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"), [("en", "cut after 64 tokens; it had not ended."), ("zh", "在 64 个词元处截断；它还没有写完。")]
+)
+def test_a_target_without_an_end_is_cut_and_the_screen_says_so(
+    open_app: Callable[..., AppTest], lang: str, said: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "t5"
+    folder.mkdir()
+    translators.save_t5_pieces(folder)
+    theirs = translators.t5(vocab_size=160)
+    theirs.shared.weight.data[1] = 0  # the token that ends is never the likeliest
+    theirs.save_pretrained(folder)
+    known = library.open_path(str(folder))
+    app = open_app("attention", model=known.name, text="the cat sat", lang=lang)
+    assert said in html(app)
+    app.text_input(key="atlas-target").set_value("the").run()
+    assert said not in html(app)
