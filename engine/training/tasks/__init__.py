@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.config import AtlasError
-from engine.training.dates import Dates
 from engine.training.examples import Example
+from engine.training.tasks.dates import Dates
 from engine.training.tasks.task import Classification, Filling, Kind, Task, is_held_out
 
 __all__ = ["TASKS", "Classification", "Filling", "Kind", "Task", "exact", "is_held_out", "task_named"]

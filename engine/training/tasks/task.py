@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import zlib
-from typing import Literal, Protocol, runtime_checkable
+from functools import cached_property
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from engine.tokenizers import Tokenizer
 from engine.training.examples import Example
@@ -30,21 +31,12 @@ class Task(Protocol):
     seed that is passed in.
     """
 
+    title: ClassVar[str]  # some words for a screen, marked with N_
+    summary: ClassVar[str]  # one sentence for a screen, marked with N_
+    kind: ClassVar[Kind]
+
     @property
     def name(self) -> str: ...
-
-    @property
-    def title(self) -> str:
-        """Some words for a screen, marked with N_."""
-        ...
-
-    @property
-    def summary(self) -> str:
-        """One sentence for a screen, marked with N_."""
-        ...
-
-    @property
-    def kind(self) -> Kind: ...
 
     @property
     def max_source(self) -> int: ...
@@ -52,7 +44,7 @@ class Task(Protocol):
     @property
     def max_target(self) -> int: ...
 
-    @property
+    @cached_property
     def tokenizer(self) -> Tokenizer:
         """It survives any text. Where images are read, it knows the names of the labels."""
         ...

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+from typing import ClassVar
 
 from engine.config import StackConfig, TransformerConfig
 from engine.tokenizers import CharacterTokenizer
 from engine.training.examples import Example
+from engine.training.tasks import Kind
 
 
 class Copying:
     name = "copying"
-    title = "Copying"
+    title: ClassVar[str] = "Copying"
+    summary: ClassVar[str] = "Letters, said again."
+    kind: ClassVar[Kind] = "translate"
     max_source = 5
     max_target = 5
 

@@ -13,8 +13,8 @@ import pytest
 import engine
 from engine.language_model import EMBEDDED, LanguageModel
 from engine.model.transformer import EncoderDecoder
-from engine.training.dates import Dates
 from engine.training.measure import report
+from engine.training.tasks.dates import Dates
 
 SAMPLE = 1000
 OTHER_SEED = 1  # not the one the card was measured with

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import datetime
 import random
-import zlib
+from functools import cached_property
+from typing import ClassVar, Literal
 
+from engine.config import N_, Settings
 from engine.tokenizers import CharacterTokenizer
-from engine.training.date_forms import (
+from engine.training.examples import Example
+from engine.training.tasks.date_forms import (
     LOCALES,
     NEVER_TRAINED,
     NUMERIC,
@@ -20,15 +23,10 @@ from engine.training.date_forms import (
     forms_in_words,
     written,
 )
-from engine.training.date_habits import as_typed
-from engine.training.examples import Example
+from engine.training.tasks.date_habits import as_typed
+from engine.training.tasks.task import Kind, is_held_out
 
 FIRST, LAST = datetime.date(1000, 1, 1), datetime.date(2999, 12, 31)
-
-
-def is_held_out(day: datetime.date) -> bool:
-    """Whether this day is kept from training: a fixed tenth of all days, spread without pattern."""
-    return zlib.crc32(day.isoformat().encode()) % 10 == 0
 
 
 def example(day: datetime.date, parts: list[Part], locale: str) -> Example:
@@ -45,16 +43,28 @@ def example(day: datetime.date, parts: list[Part], locale: str) -> Example:
     return Example(source=source, target=day.isoformat(), alignment=tuple(places), group=locale)
 
 
-class Dates:
+class Dates(Settings):
     """See the module. Seven draws in ten name the month; four training draws in ten are carelessly typed."""
 
-    name = "dates"
-    title = "Dates"
-    max_source = 40
-    max_target = 10
+    name: Literal["dates"] = "dates"
 
-    def __init__(self) -> None:
-        self.tokenizer = CharacterTokenizer(alphabet())
+    title: ClassVar[str] = N_("Dates")
+    summary: ClassVar[str] = N_(
+        "A date as people write it in ten languages, to year, month and day in digits."
+    )
+    kind: ClassVar[Kind] = "translate"
+
+    @property
+    def max_source(self) -> int:
+        return 40
+
+    @property
+    def max_target(self) -> int:
+        return 10
+
+    @cached_property
+    def tokenizer(self) -> CharacterTokenizer:
+        return CharacterTokenizer(alphabet())
 
     def draw(self, count: int, generator: random.Random) -> list[Example]:
         """Training days, in the forms of training."""
@@ -90,5 +100,5 @@ def plain(day: datetime.date, locale: str, form: str) -> Example:
 def random_day(generator: random.Random, held_out: bool) -> datetime.date:
     while True:
         day = FIRST + datetime.timedelta(days=generator.randrange((LAST - FIRST).days + 1))
-        if is_held_out(day) == held_out:
+        if is_held_out(day.isoformat()) == held_out:
             return day

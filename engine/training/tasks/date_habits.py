@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from engine.training.date_forms import Part, without_accents
+from engine.training.tasks.date_forms import Part, without_accents
 
 FIRST_OF_THE_MONTH = {"fr": "1er", "es": "1º", "it": "1º", "pt_BR": "1º"}
 ARTICLES = {"fr": "le ", "es": "el ", "it": "il ", "de": "den "}
