@@ -16,8 +16,9 @@ import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -133,6 +134,10 @@ class Tokenizer(ABC):
         """The ids of `encode(text)`, without its tokens where that is faster: training asks many times a second."""
         return self.encode(text).ids
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Where each token of `encode(text)` stands: (start, end), in code points."""
+        return [(token.start, token.end) for token in self.encode(text).tokens]
+
     def encode_pair(self, first: str, second: str) -> Encoding | None:
         """Two texts to be read together, each token with its segment; None where no template joins two."""
         return None
@@ -246,10 +251,20 @@ class _ListedTokenizer(Tokenizer):
 
     def encode(self, text: str, begin: bool = False) -> Encoding:
         bos = Token(self.bos_id, SPECIALS[self.bos_id], SPECIALS[self.bos_id], 0, 0, special=True)
-        return Encoding(text, (*[bos] * begin, *(self._token(text, *span) for span in self._cut(text))))
+        return Encoding(text, (*[bos] * begin, *(self._token(text, *span) for span in self.spans(text))))
 
     def ids(self, text: str) -> list[int]:
-        return [self._id(text[start:end]) for start, end in self._cut(text)]
+        return [self._id(text[start:end]) for start, end in self.spans(text)]
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        if self.mask_id is None or MASK not in text:
+            return list(self.cut(text))
+        spans, at = [], 0
+        for stretch in re.split(f"({MASK})", text):
+            cuts = [(0, len(MASK))] if stretch == MASK else self.cut(stretch)
+            spans += [(at + start, at + end) for start, end in cuts]
+            at += len(stretch)
+        return spans
 
     def decode(self, ids: Sequence[int]) -> str:
         return self.joint.join(self._pieces[id] for id in ids if id < len(self) and not self.is_special(id))
@@ -268,20 +283,9 @@ class _ListedTokenizer(Tokenizer):
     def to_json(self) -> str:
         return json.dumps({"kind": self.kind, "vocabulary": self.vocabulary}, ensure_ascii=False, indent=1)
 
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where to cut: (start, end) of each token, in code points."""
+    def cut(self, text: str) -> Iterator[tuple[int, int]]:
+        """(start, end) of each token of a text without masks, in code points."""
         raise NotImplementedError
-
-    def _cut(self, text: str) -> Iterator[tuple[int, int]]:
-        """Spans of the text, with each mask in it as one."""
-        if self.mask_id is None or MASK not in text:
-            yield from self.spans(text)
-            return
-        at = 0
-        for stretch in re.split(f"({MASK})", text):
-            spans = [(0, len(MASK))] if stretch == MASK else self.spans(stretch)
-            yield from ((at + start, at + end) for start, end in spans)
-            at += len(stretch)
 
     def _token(self, text: str, start: int, end: int) -> Token:
         typed = text[start:end]
@@ -302,7 +306,18 @@ class CharacterTokenizer(_ListedTokenizer):
 
     kind, joint = "character", ""
 
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+    def __init__(self, vocabulary: Iterable[str]) -> None:
+        super().__init__(vocabulary)
+        single = {piece: id for piece, id in self._ids.items() if len(piece) == 1}
+        self._alone = {piece: id for piece, id in single.items() if not unicodedata.combining(piece)}
+
+    def ids(self, text: str) -> list[int]:
+        if self.mask_id is None or MASK not in text:
+            with suppress(KeyError):  # most texts are known letters that nothing combines with
+                return [self._alone[character] for character in text]
+        return super().ids(text)
+
+    def cut(self, text: str) -> Iterator[tuple[int, int]]:
         start = 0
         for index in range(1, len(text) + 1):
             if index == len(text) or not unicodedata.combining(text[index]):
@@ -315,8 +330,11 @@ class WordTokenizer(_ListedTokenizer):
 
     kind, joint = "word", " "
 
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+    def cut(self, text: str) -> Iterator[tuple[int, int]]:
         return (match.span() for match in re.finditer(r"\w+|[^\w\s]", text))
+
+
+REMEMBERED = 1024  # texts whose ids are asked for again: when one is drawn, and when it is learned from
 
 
 class PretrainedTokenizer(Tokenizer):
@@ -338,6 +356,7 @@ class PretrainedTokenizer(Tokenizer):
         self.unknown_id = None if unknown is None else library.token_to_id(unknown)
         names = {piece.content: id for id, piece in self._added.items()}
         self.mask_id = names.get(MASK, names.get("[MASK]"))
+        self._remembered = lru_cache(maxsize=REMEMBERED)(lambda text: tuple(library.encode(text).ids))
 
     @classmethod
     def own(cls, library: tokenizers.Tokenizer) -> PretrainedTokenizer:
@@ -359,7 +378,12 @@ class PretrainedTokenizer(Tokenizer):
     def ids(self, text: str) -> list[int]:
         """Raises AtlasError for text that is no Unicode, such as half of a surrogate pair."""
         refuse_half_characters(text)
-        return self._library.encode(text).ids
+        return list(self._remembered(text))
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        refuse_half_characters(text)
+        encoded = self._library.encode(text)
+        return _without_added_blank(encoded.tokens, encoded.offsets)
 
     def encode_pair(self, first: str, second: str) -> Encoding | None:
         """Raises AtlasError for text that is no Unicode, such as half of a surrogate pair."""

@@ -1,6 +1,10 @@
 """What a small Transformer can be taught here, one module for each family of tasks.
 
-task    the face of all of them, and what is kept from training
+task         the face of all of them, and what is kept from training
+sequences    letters without a meaning: copy, reverse, sort, recall
+addition     sums, digit by digit
+induction    a random stretch that is repeated
+text         Python's help or a visitor's file, gone on with or filled in; corpus reads it, cuts makes tokens of it
 
 To add a task, write a class of that face and name it in `TASKS`. Screens import this package: what takes long
 to import (num2words, scikit-learn) is imported where it is used.
@@ -13,12 +17,26 @@ from typing import Any
 
 from engine.config import AtlasError
 from engine.training.examples import Example
+from engine.training.tasks.addition import Addition
 from engine.training.tasks.dates import Dates
+from engine.training.tasks.induction import Induction
+from engine.training.tasks.sequences import Copy, Recall, Reverse, Sort
 from engine.training.tasks.task import Classification, Filling, Kind, Task, is_held_out
+from engine.training.tasks.text import MaskedText, Text
 
 __all__ = ["TASKS", "Classification", "Filling", "Kind", "Task", "exact", "is_held_out", "task_named"]
 
-TASKS: dict[str, type[Any]] = {"dates": Dates}
+TASKS: dict[str, type[Any]] = {
+    "copy": Copy,
+    "reverse": Reverse,
+    "sort": Sort,
+    "recall": Recall,
+    "addition": Addition,
+    "induction": Induction,
+    "dates": Dates,
+    "text": Text,
+    "masked_text": MaskedText,
+}
 
 
 def task_named(name: str, **options: Any) -> Task:
