@@ -20,6 +20,7 @@ Axes, in the order in which they always stand:
     d_k      width of one head's query, key and value
     d_ff     hidden width of the feed-forward layer
     vocab    the tokens a model knows
+    class    the classes it tells apart
 
 Reading order: config (what a model is), model/build (how it is put together), model/attention (the heart),
 then positions, masks, norms, feed_forward, stack, transformer and cache beside it; capture (how values get

@@ -308,9 +308,36 @@ class StackConfig(Settings):
         return self.placement in ("pre", "sandwich")
 
 
+class NoHead(Settings):
+    """What leaves the encoder is what is wanted: a vector for each token."""
+
+    kind: Literal["none"] = "none"
+
+
+class TokenHead(Settings):
+    """For each place, the logits of the token that belongs there (Devlin et al. 2018, masked tokens).
+
+    By the embedding's own matrix where tied_embeddings says so, plus a bias where head_bias does, as in a decoder.
+    """
+
+    kind: Literal["tokens"] = "tokens"
+
+
+class ClassHead(Settings):
+    """For each text, the logits of its class: of its first token, or of the mean over its tokens."""
+
+    kind: Literal["classes"] = "classes"
+    n_classes: int = Field(ge=2)
+    pool: Literal["first", "mean"] = "first"
+
+
+EncoderHead = Annotated[NoHead | TokenHead | ClassHead, Field(discriminator="kind")]
+
+
 class TransformerConfig(Settings):
     """A whole model. Encoder, decoder or both: the assembly follows from which of them exist.
 
+    encoder_head: what an encoder that stands alone ends in.
     scale_embeddings: vectors are multiplied by sqrt(d_model) on the way in (Vaswani et al. 2017, section 3.4).
     logit_scale: what leaves the last stack is multiplied by it on the way out (T5: 1 / sqrt(d_model)).
     """
@@ -320,6 +347,7 @@ class TransformerConfig(Settings):
     max_len: PositiveInt
     encoder: StackConfig | None = None
     decoder: StackConfig | None = None
+    encoder_head: EncoderHead = NoHead()
     tied_embeddings: bool = True
     scale_embeddings: bool = True
     head_bias: bool = False
@@ -332,6 +360,10 @@ class TransformerConfig(Settings):
             raise AtlasError("a model needs an encoder, a decoder, or both")
         if self.encoder and self.decoder and self.decoder.parallel:
             raise AtlasError("a decoder that reads an encoder has no parallel sub-layers")
+        if self.decoder and self.encoder_head.kind != "none":
+            raise AtlasError(
+                "only an encoder that stands alone has a head of its own, not one beside a decoder"
+            )
         for name, stack in self.stacks.items():
             object.__setattr__(self, name, stack.fitted(self.d_model))
         return self

@@ -18,10 +18,10 @@ class Expected:
 
 
 def expected_after(lm: LanguageModel, trace: TextTrace, position: int) -> Expected | None:
-    """What the model expects after a position of its decoder's text; None for a model that predicts no tokens, and for
-    a trace that was made without logits. The first of equals wins.
+    """What the model expects after a position of its decoder's text; None for a model without a decoder, and for a
+    trace that was made without logits. The first of equals wins.
     """
-    if "logits" not in trace:
+    if lm.config.decoder is None or "logits" not in trace:
         return None
     shares = trace["logits"][0, position].cpu().double().softmax(dim=-1)
     best = int(shares.argmax())

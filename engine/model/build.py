@@ -20,6 +20,7 @@ from engine.model.feed_forward import ACTIVATIONS, FeedForward, GatedFeedForward
 from engine.model.initialise import initialise
 from engine.model.masks import Causal, Full, Mask, Window
 from engine.model.norms import LayerNorm, Residual, RMSNorm
+from engine.model.pooling import POOLS
 from engine.model.positions import (
     Alibi,
     Learned,
@@ -64,7 +65,7 @@ def build_empty(config: TransformerConfig) -> Transformer:
 def assemble(config: TransformerConfig) -> Transformer:
     embedding = Embedding(config.vocab_size, config.d_model, scaled=config.scale_embeddings)
     if config.decoder is None:
-        return EncoderOnly(embedding=embedding, encoder=encoder_of(config))
+        return EncoderOnly(embedding=embedding, encoder=encoder_of(config), **head_of_encoder(config))
     if config.encoder is None:
         return DecoderOnly(embedding=embedding, decoder=decoder_of(config), head=head(config))
     return EncoderDecoder(
@@ -83,6 +84,17 @@ def head(config: TransformerConfig) -> Head:
         bias=config.head_bias,
         scale=config.logit_scale,
     )
+
+
+def head_of_encoder(config: TransformerConfig) -> dict[str, Any]:
+    """The head, and how a text becomes one vector for it, by their names in the model; nothing for a bare encoder."""
+    match config.encoder_head:
+        case settings.TokenHead():
+            return {"head": head(config)}
+        case settings.ClassHead(n_classes=n_classes, pool=pool):
+            return {"head": Head(config.d_model, n_classes), "pool": POOLS[pool]}
+        case settings.NoHead():
+            return {}
 
 
 def encoder_of(config: TransformerConfig) -> Stack:

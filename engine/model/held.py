@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 
-from engine.config import AtlasError, StackConfig, TransformerConfig
+from engine.config import AtlasError, ClassHead, StackConfig, TransformerConfig
 
 
 def refuse_too_few(
@@ -31,13 +31,19 @@ def refuse_too_few(
                 "belong to different models.",
                 path=path, found=len(layers), stack=name, needed=f"{stack.n_layers:,}",
             )  # fmt: skip
-    needed = max(config.vocab_size * config.d_model, *map(partial(_widest, config), config.stacks.values()))
+    needed = max(config.d_model * _entries(config), *map(partial(_widest, config), config.stacks.values()))
     if needed > count:
         raise AtlasError(
             "{path} holds {found} numbers in all and its configuration calls for {needed} in one matrix: the "
             "two belong to different models.",
             path=path, found=f"{count:,}", needed=f"{needed:,}" if needed < 10**18 else "10^18",
         )  # fmt: skip
+
+
+def _entries(config: TransformerConfig) -> int:
+    """Rows of the largest table or head."""
+    classes = config.encoder_head.n_classes if isinstance(config.encoder_head, ClassHead) else 0
+    return max(config.vocab_size, classes)
 
 
 def numbers(shapes: Mapping[str, tuple[int, ...]]) -> int:

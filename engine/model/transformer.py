@@ -1,4 +1,5 @@
-"""Three assemblies of the same stacks. Ids (batch, pos) go in, vectors or logits (batch, pos, ..) come out.
+"""Three assemblies of the same stacks. Ids (batch, pos) go in, vectors or logits (batch, pos, ..) come out, or the
+logits of classes (batch, class).
 
 Texts of different lengths are filled up on the right, and `lengths` says how long each really is.
 """
@@ -15,6 +16,8 @@ from torch import Tensor, nn
 from engine.capture import Tap
 from engine.model.cache import NoCache
 from engine.model.inputs import check_ids
+from engine.model.pooling import Pool, each
+from engine.model.slots import Slot, unchanged
 from engine.model.stack import NO_CACHE, Stack
 
 
@@ -32,36 +35,53 @@ class Embedding(nn.Module):
 
 
 class Head(nn.Module):
-    """The way back, from vectors to logits: by a matrix of its own, or by the embedding's where weights are tied."""
+    """From vectors to the logits of tokens or classes: by a matrix of its own, or by the embedding's, where weights
+    are tied.
+    """
 
-    def __init__(self, d_model: int, vocab_size: int, *, tied: bool, bias: bool, scale: float) -> None:
+    def __init__(
+        self, d_model: int, n_logits: int, *, tied: bool = False, bias: bool = True, scale: float = 1.0
+    ) -> None:
         super().__init__()
-        self.weight = None if tied else nn.Parameter(torch.empty(vocab_size, d_model))
-        self.bias = nn.Parameter(torch.empty(vocab_size)) if bias else None
+        self.weight = None if tied else nn.Parameter(torch.empty(n_logits, d_model))
+        self.bias = nn.Parameter(torch.empty(n_logits)) if bias else None
         self.scale = scale
 
     def forward(
-        self, x: Float[Tensor, "batch pos d_model"], embedding: Embedding
-    ) -> Float[Tensor, "batch pos vocab"]:
+        self, x: Float[Tensor, "*place d_model"], embedding: Embedding
+    ) -> Float[Tensor, "*place logits"]:
         x = x if self.scale == 1 else x * self.scale
         return F.linear(x, embedding.table.weight if self.weight is None else self.weight, self.bias)
 
 
 class EncoderOnly(nn.Module):
-    """Reads in both directions, and gives a vector for each token (BERT)."""
+    """Reads in both directions, and gives a vector for each token (BERT); with a head the logits of each token, or of
+    what it makes of all of them where they are pooled.
+    """
 
-    def __init__(self, *, embedding: Embedding, encoder: Stack) -> None:
+    def __init__(
+        self, *, embedding: Embedding, encoder: Stack, head: Head | None = None, pool: Pool | None = None
+    ) -> None:
         super().__init__()
         self.embedding = embedding
         self.encoder = encoder
+        self.pool = pool or each
+        self.head = head or headless
+        self.logits: Slot = Tap("batch class" if pool else "batch pos vocab") if head else unchanged
 
     def forward(
         self,
         ids: Int[Tensor, "batch pos"],
         lengths: Int[Tensor, " batch"] | None = None,
         segments: Int[Tensor, "#batch pos"] | None = None,
-    ) -> Float[Tensor, "batch pos d_model"]:
-        return self.encoder(self.embedding(ids), lengths, segments=segments)
+    ) -> Float[Tensor, "batch ..."]:
+        x = self.pool(self.encoder(self.embedding(ids), lengths, segments=segments), lengths)
+        return self.logits(self.head(x, self.embedding))
+
+
+def headless(x: Float[Tensor, "batch pos d_model"], embedding: Embedding) -> Tensor:
+    """Where there is no head, vectors come out."""
+    return x
 
 
 class DecoderOnly(nn.Module):

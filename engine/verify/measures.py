@@ -23,11 +23,13 @@ SHIFT = 7  # positions
 def read(
     lm: LanguageModel, ids: Int[Tensor, " pos"], length: int | None = None, target: Tensor | None = None
 ) -> Float[Tensor, "read out"]:
-    """What the model makes of ids, `length` of them real; an encoder-decoder reads them as target too."""
+    """What the model makes of ids, `length` of them real; an encoder-decoder reads them as target too, and a
+    classifier's logits are one row.
+    """
     lengths = None if length is None else torch.tensor([length], device=ids.device)
     if isinstance(lm.model, EncoderDecoder):
         return lm.model(ids[None], (ids if target is None else target)[None], lengths)[0]
-    return lm.model(ids[None], lengths)[0]
+    return torch.atleast_2d(lm.model(ids[None], lengths)[0])
 
 
 def largest(values: Iterable[Tensor]) -> float:

@@ -9,18 +9,23 @@ from pydantic import ValidationError
 
 from engine.config import (
     AtlasError,
+    ClassHead,
+    EncoderHead,
     Factors,
     FeedForwardConfig,
     Learned,
     Linear,
     Llama3,
+    NoHead,
     NoPositions,
     Rope,
     Sinusoidal,
     StackConfig,
     T5Buckets,
+    TokenHead,
     TransformerConfig,
 )
+from tests.engine.model.any_config import HEADS
 from tests.engine.recipes import ASSEMBLIES, config, stack
 
 
@@ -90,6 +95,14 @@ def test_d_k_may_differ_from_d_model_by_heads() -> None:
         ),
         ({}, "a model needs an encoder, a decoder, or both"),
         (
+            {"encoder": stack(), "decoder": stack(), "encoder_head": TokenHead()},
+            "only an encoder that stands alone has a head of its own, not one beside a decoder",
+        ),
+        (
+            {"decoder": stack(), "encoder_head": ClassHead(n_classes=2)},
+            "only an encoder that stands alone has a head of its own, not one beside a decoder",
+        ),
+        (
             {"encoder": stack(), "decoder": stack(parallel=True)},
             "a decoder that reads an encoder has no parallel sub-layers",
         ),
@@ -120,6 +133,7 @@ def test_the_impossible_is_refused_with_its_numbers(changes: dict, sentence: str
         (lambda: Factors(factors=(1, 0)), "factors.1: Input should be greater than 0"),
         (lambda: Llama3(factor=8, low=4, high=4), "low 4.0 must be less than high 4.0"),
         (lambda: T5Buckets(buckets=32, farthest=16), "farthest 16 must exceed half of the 32 buckets"),
+        (lambda: ClassHead(n_classes=1), "n_classes: Input should be greater than or equal to 2"),
         (lambda: T5Buckets(buckets=30), "buckets: Input should be a multiple of 4"),
         (lambda: Rope(scaling=Linear(factor=0.5)), "factor: Input should be greater than or equal to 1"),
     ],
@@ -171,6 +185,19 @@ def test_shared_keys_must_divide_the_heads() -> None:
 def test_a_file_that_is_no_configuration_gets_one_sentence(text: str, sentence: str) -> None:
     with pytest.raises(AtlasError, match=sentence):
         TransformerConfig.from_json(text)
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_a_head_is_told_by_its_kind(head: EncoderHead) -> None:
+    settings = config(encoder=stack(), encoder_head=head)
+    assert TransformerConfig.from_json(settings.to_json()) == settings
+
+
+def test_what_was_written_before_there_were_heads_still_loads() -> None:
+    text = (
+        '{"vocab_size": 5, "d_model": 4, "max_len": 4, "encoder": {"n_layers": 1, "n_heads": 2, "d_ff": 4}}'
+    )
+    assert TransformerConfig.from_json(text).encoder_head == NoHead()
 
 
 def test_an_unknown_scheme_is_refused_by_name() -> None:

@@ -7,12 +7,23 @@ import pytest
 import torch
 from torch import Tensor
 
-from engine.config import Alibi, Learned, NoPositions, Rope, Shaw, StackConfig, T5Buckets, TransformerConfig
+from engine.config import (
+    Alibi,
+    ClassHead,
+    EncoderHead,
+    Learned,
+    NoPositions,
+    Rope,
+    Shaw,
+    StackConfig,
+    T5Buckets,
+    TransformerConfig,
+)
 from engine.language_model import LanguageModel
 from engine.model import stack as stacks
 from engine.model.cache import KVCache
 from engine.verify import Check, __main__, verify
-from tests.engine.model.any_config import VARIANTS, named
+from tests.engine.model.any_config import HEADS, VARIANTS, named
 from tests.engine.recipes import ASSEMBLIES, bert, config, language_model, llama, part, stack
 
 
@@ -29,6 +40,12 @@ def test_sound_models_pass(settings: TransformerConfig, text: str | None) -> Non
 def test_every_variant_passes(variant: str) -> None:
     assembly = "decoder-only" if "parallel" in variant else "encoder-decoder"
     assert [check for check in verify(language_model(named(variant, assembly))) if not check.ok] == []
+
+
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_an_encoder_with_any_head_passes(head: EncoderHead) -> None:
+    settings = bert().model_copy(update={"encoder_head": head})
+    assert [check for check in verify(language_model(settings)) if not check.ok] == []
 
 
 SUM = "the weights of a query sum to 1"
@@ -119,6 +136,15 @@ def test_wrong_weights_are_found(core: Wrong, found: str) -> None:
 def test_padding_that_is_read_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stacks, "padded", lambda mask, real: mask)
     assert failing(language_model(bert())) == {"padding changes nothing"}
+
+
+@pytest.mark.parametrize("pool", ["first", "mean"])
+def test_padding_that_is_read_is_found_in_a_classifier(monkeypatch: pytest.MonkeyPatch, pool: Any) -> None:
+    monkeypatch.setattr(stacks, "padded", lambda mask, real: mask)
+    head = ClassHead(n_classes=3, pool=pool)
+    assert failing(language_model(bert().model_copy(update={"encoder_head": head}))) == {
+        "padding changes nothing"
+    }
 
 
 def test_a_cache_that_begins_at_0_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,9 @@ import pytest
 
 import engine
 from engine.analysis.expected import expected_after
+from engine.config import EncoderHead
 from tests.engine import recipes
+from tests.engine.model.any_config import HEADS
 
 
 def test_pocket_goes_on_with_what_the_verb_took_home():
@@ -27,6 +29,7 @@ def test_probabilities_are_those_of_the_logits():
     assert found.share == pytest.approx(float(trace.logits[0, 1].softmax(-1).max()), abs=1e-6)
 
 
-def test_an_encoder_expects_nothing():
-    lm = recipes.language_model(recipes.bert())
+@pytest.mark.parametrize("head", HEADS.values(), ids=HEADS)
+def test_an_encoder_expects_nothing(head: EncoderHead):
+    lm = recipes.language_model(recipes.bert().model_copy(update={"encoder_head": head}))
     assert expected_after(lm, lm.trace("abc"), 0) is None

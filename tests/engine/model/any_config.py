@@ -8,10 +8,13 @@ import hypothesis.strategies as st
 
 from engine.config import (
     Alibi,
+    ClassHead,
+    EncoderHead,
     FeedForwardConfig,
     Learned,
     Linear,
     Llama3,
+    NoHead,
     NoPositions,
     NormConfig,
     Positions,
@@ -20,6 +23,7 @@ from engine.config import (
     Sinusoidal,
     StackConfig,
     T5Buckets,
+    TokenHead,
     TransformerConfig,
 )
 
@@ -41,6 +45,12 @@ SCHEMES: dict[str, Positions] = {
     "shaw": Shaw(reach=2),
     "t5": T5Buckets(buckets=8, farthest=6),
     "alibi": Alibi(),
+}
+HEADS: dict[str, EncoderHead] = {
+    "none": NoHead(),
+    "tokens": TokenHead(),
+    "classes, first": ClassHead(n_classes=3),
+    "classes, mean": ClassHead(n_classes=20, pool="mean"),
 }
 SWIGLU = FeedForwardConfig(kind="gated", activation="silu", bias=False)
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -139,6 +149,7 @@ def configs(draw: st.DrawFn) -> TransformerConfig:
         tied_embeddings=draw(st.booleans()),
         scale_embeddings=draw(st.booleans()),
         head_bias=draw(st.booleans()),
+        encoder_head=NoHead() if "decoder" in which else draw(st.sampled_from([*HEADS.values()])),
         logit_scale=draw(st.sampled_from([1.0, 0.25])),
         initialisation=draw(
             st.sampled_from(["xavier_uniform", "normal", "kaiming", "torch", "depth_scaled"])
