@@ -135,8 +135,11 @@ class TextTrace(Trace):
 
     @property
     def logits(self) -> Tensor:
-        """(batch, pos, vocab): what is expected after each token. Raises AtlasError where there are none."""
-        if "logits" not in self:
+        """(batch, pos, vocab): what is expected after each token, or by an encoder in its place.
+
+        Raises AtlasError where there are none, as in a classifier, whose trace["logits"] are (batch, class).
+        """
+        if "logits" not in self or "vocab" not in self.dims("logits"):
             raise AtlasError(
                 "this trace holds no logits: the model predicts no tokens, or they were not asked for"
             )
@@ -192,6 +195,14 @@ class LanguageModel:
     def taps(self) -> dict[str, tuple[str, ...]]:
         """Every tap's name, with the names of its axes."""
         return {name: tap.dims for name, tap in taps(self.model).items()}
+
+    @cached_property
+    def reads_pairs(self) -> bool:
+        """Whether two texts can be read together: an encoder alone, and a tokenizer that joins them."""
+        if self.config.decoder:
+            return False
+        joined = self.tokenizer.encode_pair("", "")
+        return joined is not None and max(joined.segments) < max(1, self.config.stacks["encoder"].n_segments)
 
     def encode(self, text: str, begin: bool = False) -> Encoding:
         """A text as this model reads it; with `begin`, as the input of its decoder.
@@ -257,8 +268,8 @@ class LanguageModel:
         """Read a text and keep what the taps hear. `names`, `edits` and `grad` are those of `capture`.
 
         An encoder-decoder reads `target` with its decoder, or without one what it writes itself, up to 64 tokens or
-        twice the source's; an encoder alone reads it as the second of two texts. All taps are kept by default; of texts beyond 64 tokens not the query-by-key
-        ones, which `layer_trace` makes again.
+        twice the source's; an encoder alone reads it as the second of two texts. All taps are kept by default; of texts
+        beyond 64 tokens not the query-by-key ones, which `layer_trace` makes again.
         """
         source, target_text, cut = self._texts(text, target)
         written = source is not None and target_text is not None and target is None

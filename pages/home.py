@@ -16,7 +16,7 @@ def typed() -> None:
     """What was typed is looked at on the Attention screen, with its own tokens in focus."""
     text = state.printable(st.session_state["atlas-text"] or "")
     if text.strip():
-        state.update(text=text, target=None, query=None, key=None)
+        state.update(text=text, target=None, second=None, query=None, key=None)
         st.session_state[GO] = True
 
 

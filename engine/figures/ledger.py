@@ -15,7 +15,7 @@ from engine.figures import beats
 from engine.figures.beats import Step, Translate
 from engine.figures.cells import cell_lane
 from engine.figures.drawing import CLEAR, Drawing, Part, changes
-from engine.figures.matrix import grid, matrix_parts
+from engine.figures.matrix import grid, matrix_parts, starts
 from engine.figures.sheet import CELLS, STRIPS, Format, lay_out
 from engine.figures.theme import FONT, Theme, escape, shorten
 from engine.figures.vectors import heads_lane, vector_lane
@@ -136,7 +136,21 @@ def shapes(drawing: Drawing) -> list[dict]:
         }
         for lane, box in sheet.lanes.items() if lane in CELLS and not sheet.format.labels_above
     ]  # fmt: skip
-    return [lit, *rules, *braces(drawing)]
+    return [lit, *rules, *braces(drawing), *seams(drawing)]
+
+
+def seams(drawing: Drawing) -> list[dict]:
+    """A line down the sheet where the second of two texts begins."""
+    walk, sheet = drawing.walk, drawing.sheet
+    shown = [walk.key_tokens[key] for key in walk.shown]
+    xs = [sheet.columns[column].x0 for column in starts(shown)]
+    return [
+        {
+            "type": "line", "x0": x, "x1": x, "y0": 0, "y1": sheet.lanes["values"].y1,
+            "line": {"width": 1.5, "color": drawing.theme.key, "dash": "dot"},
+        }
+        for x in xs
+    ]  # fmt: skip
 
 
 def braces(drawing: Drawing) -> list[dict]:
@@ -154,12 +168,17 @@ def braces(drawing: Drawing) -> list[dict]:
 
 
 def token_labels(drawing: Drawing) -> list[dict]:
-    """The token above each column: the query blue, the focus bold, hidden keys grey; tilted when they are many."""
+    """The token above each column: the query blue, the focus bold, hidden keys grey; tilted when they are many;
+    those of a second text in italics.
+    """
     sheet, theme, walk = drawing.sheet, drawing.theme, drawing.walk
     top = sheet.lanes["x"].y0 - (sheet.format.title + 3 if sheet.format.labels_above else 0) - 4
     asked = [
-        {"text": walk.query_tokens[walk.query].label, "box": sheet.query, "color": theme.query, "bold": True}
-    ]
+        {
+            "text": walk.query_tokens[walk.query].label, "box": sheet.query, "color": theme.query, "bold": True,
+            "second": walk.query_tokens[walk.query].segment > 0,
+        }
+    ]  # fmt: skip
     for column, key in enumerate(walk.shown):
         itself = walk.place.kind != "cross" and key == walk.query
         color = theme.query if itself else theme.muted if walk.hidden[column] else theme.ink
@@ -169,6 +188,7 @@ def token_labels(drawing: Drawing) -> list[dict]:
                 "box": sheet.columns[column],
                 "color": color,
                 "bold": key == walk.focus,
+                "second": walk.key_tokens[key].segment > 0,
             }
         )
     return [
@@ -180,6 +200,7 @@ def token_labels(drawing: Drawing) -> list[dict]:
             "font": {
                 "size": sheet.token,
                 "color": item["color"], "weight": 700 if item["bold"] else 400,
+                "style": "italic" if item["second"] else "normal",
             },
         }
         for item in asked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from engine.figures.sheet import Box
 from engine.figures.strips import typed
 from engine.figures.theme import MINUS_INFINITY, escape, shorten
 from engine.figures.words import words
+
+if TYPE_CHECKING:
+    from engine.tokenizers import Token
 
 MAX_SQUARES = 1600  # above, an image: squares tween, but each is a node
 MAX_IMAGE = 512  # pixels a side; a megabyte travels
@@ -55,7 +59,34 @@ def grid(drawing: Drawing) -> Grid:
 def matrix_parts(drawing: Drawing) -> list[Part]:
     parts = [cover(drawing)] if drawing.sheet.aside is None else []
     parts += squares(drawing) if drawing.walk.matrix.size <= MAX_SQUARES else image(drawing)
+    walk = drawing.walk
+    if starts(walk.query_tokens) or starts(walk.key_tokens):
+        parts.append(seams(drawing))
     return [*parts, frame(drawing), row_names(drawing)]
+
+
+def starts(tokens: Sequence[Token]) -> list[int]:
+    """Where a text begins that is read together with the one before it."""
+    return [i for i in range(1, len(tokens)) if tokens[i].segment != tokens[i - 1].segment]
+
+
+def seams(drawing: Drawing) -> Part:
+    """Lines where the second of two texts begins: one for the keys, one for the queries."""
+    walk, place = drawing.walk, grid(drawing)
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for key in starts(walk.key_tokens):
+        xs += [float(place.xs[key])] * 2 + [None]
+        ys += [float(place.ys[0]), float(place.ys[-1]), None]
+    for query in starts(walk.query_tokens):
+        xs += [float(place.xs[0]), float(place.xs[-1]), None]
+        ys += [float(place.ys[query])] * 2 + [None]
+
+    def build(step: int) -> Trace:
+        line = {"color": drawing.theme.key if level(drawing, step) else CLEAR, "width": 1.5, "dash": "dot"}
+        return {"type": "scatter", "mode": "lines", "x": xs, "y": ys, "line": line, "hoverinfo": "skip"}
+
+    return build
 
 
 def level(drawing: Drawing, step: int) -> float:
@@ -205,6 +236,10 @@ def row_names(drawing: Drawing) -> Part:
     size = max(9.0, min(drawing.sheet.format.note + 0.5 if drawing.sheet.aside else 28, height * 0.8))
     rows = list(range(len(walk.query_tokens))) if height >= 11 else [walk.query]
     names = [escape(shorten(walk.query_tokens[q].label, room / size)) for q in rows]
+    names = [
+        f"<i>{name}</i>" if walk.query_tokens[q].segment else name
+        for q, name in zip(rows, names, strict=True)
+    ]
     names = [f"<b>{name}</b>" if q == walk.query else name for q, name in zip(rows, names, strict=True)]
     ys = place.centres([(q, 0) for q in rows])["y"]
     x = float(place.xs[0]) - 6

@@ -38,18 +38,16 @@ def choose() -> Choice:
         with busy, st.spinner(_("Opening {model} …").format(model=known.title)):
             lm = pocket.opened(known.name)
         edited = state.view().weights
-        target = (state.view().target or None) if "cross" in lm.sites else None
+        target = _other_text(lm)
         try:
             with busy, st.spinner(_("{model} is reading …").format(model=known.title)):
                 trace = resources.trace(known.name, text, target, edited)
         except AtlasError:
-            if "cross" in lm.sites:
-                controls.target("…")  # stays, so that what was refused can be mended
+            _other_field(lm, "…")  # stays, so that what was refused can be mended
             specimens.menu()
             controls.offer()
             raise
-        if "cross" in lm.sites:
-            controls.target(trace.texts["decoder"].text)
+        _other_field(lm, trace.target.text if trace.target else "")
         kind = controls.kind(list(lm.sites), start.kind)
         stack = lm.config.stacks[lm.sites[kind].stack]
         layer = controls.layer(stack.n_layers, start.layer)
@@ -68,8 +66,21 @@ def choose() -> Choice:
         content=(known.name, known.stamp, text, target, edited, place, query, focus),
         specimen=specimens.shown(
             (known.name, text, kind, layer, head, query),
-            trace.texts["decoder"].text if "cross" in lm.sites else None,
+            trace.texts["decoder"].text if "cross" in lm.sites else target,
             edited,
         ),
         expected=expected_after(lm, trace, query) if place.stack == "decoder" else None,
     )
+
+
+def _other_text(lm: LanguageModel) -> str | None:
+    """The text beside the first, where this model reads one: a target, or the second of a pair."""
+    view = state.view()
+    return (view.target if "cross" in lm.sites else view.second if lm.reads_pairs else None) or None
+
+
+def _other_field(lm: LanguageModel, written: str) -> None:
+    if "cross" in lm.sites:
+        controls.target(written)
+    elif lm.reads_pairs:
+        controls.second()

@@ -67,7 +67,7 @@ def model(default: str) -> library.Known:
 def _model_chosen(name: str) -> None:
     """Another model: the sentence stays where both read sentences, all that hangs on its tokens goes."""
     both = (library.find(state.view().model or name), library.find(name))
-    kept = {} if all(one.origin != "embedded" for one in both) else {"text": None}
+    kept = {} if all(one.origin != "embedded" for one in both) else {"text": None, "second": None}
     state.update(model=name, target=None, kind=None, query=None, key=None, weights=None, **kept)
 
 
@@ -97,10 +97,13 @@ def target(written: str) -> None:
     text("", "target", _("Target"), _("writes {target}").format(target=written))
 
 
+def second() -> None:
+    """A field for a second text, for a model that reads two together; it may stay empty."""
+    text("", "second", _("Second text"), _("A second text, if any"))
+
+
 def text(default: str, parameter: str = "text", label: str | None = None, hint: str | None = None) -> str:
-    """A field for the source (or, as `parameter="target"`, for the target); what is typed is used as it
-    stands.
-    """
+    """A field for the text, or for the one that `parameter` names; what is typed is used as it stands."""
     asked = getattr(state.view(), parameter)
     shown = default if asked is None else asked
     if asked is None and default:

@@ -39,6 +39,12 @@ def lines(
             _("Queries rest on “{token}” ({share} on average): an attention sink, where idle heads go.")
             .format(token=apart(walk.key_tokens[0].label), share=f"{walk.first_key_share:.2f}")
         )  # fmt: skip
+    if second := next((token.label for token in walk.key_tokens if token.segment), None):
+        words = _(
+            "The second text, in italics, begins at “{token}”, behind the dotted line: "
+            "the model is told which is which."
+        )
+        said.append(words.format(token=apart(second)))
     if len(walk.shown) < len(walk.key_tokens):
         said.append(
             _("Columns show keys {first} to {last} of {total}; the matrix shows all. Click in it to move the window.")

@@ -57,7 +57,8 @@ def _edited(target: str, stamp: str, edited: str) -> LanguageModel:
 
 
 def trace(name: str, text: str, target: str | None = None, edited: str | None = None) -> TextTrace:
-    """What the model computes for the text: all of it for a short one, for a long one what `layer_trace` starts from.
+    """What the model computes for the text and its target, or the second of a pair: all of it for short ones, for long
+    ones what `layer_trace` starts from.
 
     Raises AtlasError, also for a text of more than MAX_TOKENS.
     """
@@ -67,13 +68,14 @@ def trace(name: str, text: str, target: str | None = None, edited: str | None = 
 
 
 def _trace(lm: LanguageModel, text: str, target: str | None) -> TextTrace:
-    tokens = len(lm.encode(text))
+    pair = target if lm.reads_pairs else None
+    tokens = len(lm.encode_pair(text, pair) if pair else lm.encode(text))
     if tokens > MAX_TOKENS:
         raise AtlasError(
             "this text has {n} tokens; a screen shows up to {limit}, from a notebook {model} reads up to {most}",
             n=f"{tokens:,}", limit=f"{MAX_TOKENS:,}", model=lm.title, most=f"{lm.max_len:,}",
         )  # fmt: skip
-    if target and (written := len(lm.tokenizer.encode(target, begin=True))) > lm.max_len:
+    if target and not pair and (written := len(lm.tokenizer.encode(target, begin=True))) > lm.max_len:
         raise AtlasError(
             "the target has {n} tokens, more than the {limit} that {model} can read",
             n=f"{written:,}", limit=f"{lm.max_len:,}", model=lm.title,

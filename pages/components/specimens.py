@@ -77,6 +77,8 @@ def menu() -> None:
 
     def show() -> None:
         parts = {"model", "text", "kind", "layer", "head", "query", "key"}  # the target it writes itself
-        state.update(**choices[st.session_state[key]].model_dump(include=parts), target=None, weights=None)
+        state.update(
+            **choices[st.session_state[key]].model_dump(include=parts), target=None, second=None, weights=None
+        )
 
     st.menu_button(_("Examples"), list(choices), key=key, format_func=words, on_click=show)

@@ -24,7 +24,7 @@ TEXT_LIMIT = 2_000
 NAME_LIMIT = 200
 
 Kind = Literal["self", "masked", "cross"]
-TEXTS = ("text", "target", "weights")
+TEXTS = ("text", "target", "second", "weights")
 NUMBERS = ("layer", "head", "query", "key")
 
 
@@ -37,6 +37,7 @@ class ViewState(BaseModel):
     model: str | None = Field(default=None, min_length=1, max_length=NAME_LIMIT)
     text: str | None = None
     target: str | None = None
+    second: str | None = None
     kind: Kind | None = None
     layer: int | None = Field(default=None, ge=0)
     head: int | None = Field(default=None, ge=0)

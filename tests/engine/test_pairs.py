@@ -80,6 +80,15 @@ def test_a_layer_of_a_pair_is_made_again_as_it_was(lm):
     assert torch.equal(again[name], whole[name])
 
 
+def test_who_reads_pairs(lm):
+    assert lm.reads_pairs
+    assert own(PretrainedTokenizer(library("[CLS] $A [SEP] [SEP] $B [SEP]"))).reads_pairs
+    assert not own(PretrainedTokenizer(library()), n_segments=1).reads_pairs
+    assert not own(PretrainedTokenizer(library(pair=None)), n_segments=2).reads_pairs
+    assert not own(CharacterTokenizer("abc"), n_segments=2).reads_pairs
+    assert not engine.load("dates").reads_pairs
+
+
 def test_one_text_is_in_the_first_segment(lm):
     assert {token.segment for token in lm.trace("who wrote it").tokens} == {0}
 

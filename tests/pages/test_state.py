@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pages.components.state import NUMBERS, TEXT_LIMIT, TEXTS, ViewState, printable, read, write
 
 VIEW = ViewState(
-    lang="zh", model="smollm2-135m", text="tag <b> & “it”", target="a\nb", kind="masked",
+    lang="zh", model="smollm2-135m", text="tag <b> & “it”", target="a\nb", second="她", kind="masked",
     layer=13, head=8, query=7, key=0, talk=True, weights="W=1,0.5",
 )  # fmt: skip
 

@@ -248,3 +248,21 @@ def test_columns_follow_their_tokens_then_tilt():
 )
 def test_strips_are_as_square_as_divisors_allow(d, width, height, shape):
     assert strip_shape(d, Box(0, 0, width, height)) == shape
+
+
+@pytest.mark.parametrize("form", ["wide", "talk", "narrow"])
+def test_the_second_of_two_texts_is_in_italics_behind_a_line(form):
+    one = walk(["[CLS]", "who", "[SEP]", "she", "did"])
+    assert not [shape for shape in spec_of(one, form)["layout"]["shapes"] if shape["line"].get("dash")]
+    tokens = tuple(replace(token, segment=int(i > 2)) for i, token in enumerate(one.key_tokens))
+    spec = spec_of(replace(one, key_tokens=tokens, query_tokens=tokens), form)
+    styles = [note["font"]["style"] for note in spec["layout"]["annotations"]]
+    assert styles == ["italic", "normal", "normal", "normal", "italic", "italic"]  # the query's first
+    [seam] = [shape for shape in spec["layout"]["shapes"] if shape["line"].get("dash")]
+    columns, matrix = spec["layout"]["meta"]["columns"], spec["layout"]["meta"]["matrix"]
+    assert seam["x0"] == seam["x1"] == columns[3][1]
+    [lines] = [trace for trace in spec["data"] if trace.get("line", {}).get("dash")]
+    assert lines["x"][0] == pytest.approx(matrix["xs"][3], abs=0.1)
+    assert lines["y"][3] == pytest.approx(matrix["ys"][3], abs=0.1)
+    rows = next(trace["text"] for trace in spec["data"] if "<i>she</i>" in trace.get("text", []))
+    assert rows == ["[CLS]", "who", "[SEP]", "<i>she</i>", "<b><i>did</i></b>"]
