@@ -77,7 +77,7 @@ class Attention(nn.Module):
         self.W_v = nn.Linear(d_model, n_kv_heads * d_k, bias)
         self.W_o = nn.Linear(n_heads * d_k, d_model, bias if out_bias is None else out_bias)
         self.q_norm, self.k_norm = norms or (unchanged, unchanged)
-        self.dropout_rate, self.dropout = dropout, slots.dropout(dropout)
+        self.dropout = slots.dropout(dropout)
         self.q = Tap("batch head query d_k")
         self.k = Tap("batch kv_head key d_k")
         self.v = Tap("batch kv_head key d_k")
@@ -103,7 +103,10 @@ class Attention(nn.Module):
         q_rotated = self.q_rotated(sight.positions.rotate(q, sight.turn))
         k, v = sight.keep(self.layer, lambda: self.keys_values(memory, sight))
         bias = sight.positions.bias(q_rotated, sight.at_q, sight.at_k, self.layer)
-        if not listening() and self.core.fused and not sight.positions.adds_values:
+        drops = (
+            self.training and self.dropout is not unchanged
+        )  # what torch's kernel drops, all threads decide
+        if not (listening() or drops) and self.core.fused and not sight.positions.adds_values:
             # nobody wants the steps: one kernel does them all
             return self.W_o(merge(self.fused(q_rotated, k, v, bias, sight)))
 
@@ -130,12 +133,11 @@ class Attention(nn.Module):
         self, q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None, sight: Sight
     ) -> Float[Tensor, "batch head query d_k"]:
         """The steps from scores to z in one kernel that never writes the scores down, nor shared keys out."""
-        p = self.dropout_rate if self.training else 0.0
         mask = bias
         if sight.hides:
             mask = sight.visible[:, None] if bias is None else hide(bias, sight.visible)
         shared = self.n_kv_heads != self.n_heads
-        return F.scaled_dot_product_attention(q, k, v, mask, dropout_p=p, scale=self.scale, enable_gqa=shared)
+        return F.scaled_dot_product_attention(q, k, v, mask, scale=self.scale, enable_gqa=shared)
 
 
 def split(x: Float[Tensor, "batch pos width"], n_heads: int) -> Float[Tensor, "batch head pos d_k"]:

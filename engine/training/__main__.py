@@ -16,10 +16,10 @@ import torch
 from safetensors.torch import save
 
 from engine.config import AtlasError
-from engine.model.transformer import EncoderDecoder
 from engine.training.loop import Training, train
 from engine.training.measure import report
 from engine.training.model_folder import load_checkpoint, save_checkpoint
+from engine.training.objectives import objective_of
 from engine.training.pocket import write_pocket
 from engine.training.recipes import RECIPES, recipe_for
 from engine.training.tasks import task_named
@@ -88,10 +88,12 @@ def card_of(run: Training, metrics: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure(folder: str, count: int) -> None:
-    _, model, _, card = load_checkpoint(folder)
-    if not isinstance(model, EncoderDecoder) or "task" not in card:
+    config, model, _, card = load_checkpoint(folder)
+    if "task" not in card:
         raise AtlasError("the model in {folder} was not trained for a task", folder=folder)
-    print(json.dumps(report(model, task_named(card["task"]), count), ensure_ascii=False, indent=2))
+    task = task_named(card["task"])
+    objective_of(task).check(config, task)
+    print(json.dumps(report(model, task, count), ensure_ascii=False, indent=2))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""From texts to tensors: filled up on the right to a common length, with the lengths told beside."""
+"""From examples to tensors: filled up on the right to a common length, with what counts told beside.
+
+What is real is told by length, never by an id, so a padding id that is also the end does no harm.
+"""
 
 from __future__ import annotations
 
@@ -6,31 +9,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Int
+import torch.nn.functional as F  # noqa: N812  (torch's own habit)
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from engine.tokenizers import CharacterTokenizer
-from engine.training.examples import Example
-
-FILLING = 0  # any id would do: what is real is told by length
+FILLING = 0  # any id would do
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Examples as ids. A target is begin, its tokens, end."""
+    """What a model reads and what is learned from it: `model(**inputs)` gives logits, (*labels.shape, class).
 
-    source_ids: Int[Tensor, "batch source"]
-    source_lengths: Int[Tensor, " batch"]
-    target_ids: Int[Tensor, "batch target"]
-    target_lengths: Int[Tensor, " batch"]
+    labels: the right class at each place; scored: the places that count, (batch, pos), or (batch) of whole examples.
+    """
 
+    inputs: dict[str, Tensor]
+    labels: Int[Tensor, "batch ..."]
+    scored: Bool[Tensor, "batch ..."]
 
-def collate(examples: Sequence[Example], tokenizer: CharacterTokenizer) -> Batch:
-    source_ids, source_lengths = padded([tokenizer.ids(example.source) for example in examples])
-    target_ids, target_lengths = padded(
-        [[tokenizer.bos_id, *tokenizer.ids(example.target), tokenizer.eos_id] for example in examples]
-    )
-    return Batch(source_ids, source_lengths, target_ids, target_lengths)
+    def to(self, device: torch.device) -> Batch:
+        inputs = {name: value.to(device) for name, value in self.inputs.items()}
+        return Batch(inputs, self.labels.to(device), self.scored.to(device))
 
 
 def padded(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "batch pos"], Int[Tensor, " batch"]]:
@@ -38,3 +37,20 @@ def padded(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "batch pos"], Int
     longest = max(len(row) for row in rows)
     filled = [[*row, *[FILLING] * (longest - len(row))] for row in rows]
     return torch.tensor(filled), torch.tensor([len(row) for row in rows])
+
+
+def within(lengths: Int[Tensor, " batch"], longest: int) -> Bool[Tensor, "batch pos"]:
+    """The places before each length."""
+    return torch.arange(longest) < lengths[:, None]
+
+
+def total_loss(
+    logits: Float[Tensor, "scored classes"], labels: Int[Tensor, " scored"], smoothing: float = 0.0
+) -> Float[Tensor, ""]:
+    """Cross-entropy in nats, summed over places that count; no place costs 0.
+
+    Smoothing gives smoothing / classes to every class, the right one included (torch's definition; Szegedy et al.
+    2016). Half precision is summed in fp32.
+    """
+    exact = logits.to(torch.promote_types(logits.dtype, torch.float32))
+    return F.cross_entropy(exact, labels, label_smoothing=smoothing, reduction="sum")

@@ -12,191 +12,204 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 
 import torch
-import torch.nn.functional as F  # noqa: N812  (torch's own habit)
-from jaxtyping import Float, Int
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 from torch import Tensor, nn
 
-from engine.config import AtlasError, TransformerConfig
+from engine.config import TransformerConfig
 from engine.model.build import build
-from engine.model.transformer import EncoderDecoder
-from engine.training.batches import collate
+from engine.training import divergence
+from engine.training.arithmetic import Arithmetic, device_named
+from engine.training.batches import Batch, total_loss
+from engine.training.chance import dropping
+from engine.training.details import Look
+from engine.training.examples import Example
+from engine.training.measure import evaluate
+from engine.training.objectives import objective_of
+from engine.training.records import Evaluation, State, StepRecord
+from engine.training.schedules import learning_rate
+from engine.training.settings import TrainingSettings
+from engine.training.state import copies, finite_or_none, restore, tensors_of
 from engine.training.tasks import Task
-
-
-class TrainingSettings(BaseModel):
-    """How to train. Rates are per step, `clip` bounds the norm of the whole gradient."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    steps: PositiveInt
-    batch_size: PositiveInt = 64
-    learning_rate: PositiveFloat = 3e-3
-    warmup: int = Field(default=100, ge=0)
-    final_rate: float = Field(default=0.05, ge=0, le=1)  # share of the learning rate left at the end
-    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
-    weight_decay: float = Field(default=0.0, ge=0)
-    clip: PositiveFloat = 1.0
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class StepRecord:
-    """One optimizer step; loss and accuracy are those of its batch before the weights moved."""
-
-    step: int  # the first is 1
-    loss: float  # nats a token, smoothing included
-    accuracy: float  # share of tokens that are the likeliest, given the true ones before
-    learning_rate: float  # the one this step used
-    gradient_norm: float  # before clipping
-    tokens: int  # target tokens learned from
 
 
 def train(config: TransformerConfig, task: Task, settings: TrainingSettings) -> Training:
     """An iterator of StepRecord, one for each step of `settings`, that also holds the model.
 
-    Raises AtlasError when the model cannot hold the task.
+    Raises AtlasError when the model cannot hold the task, and when this machine cannot do as the settings say.
     """
     return Training(config, task, settings)
 
 
+@dataclass(frozen=True)
+class Learned:
+    """What one batch gave: its mean loss, how many of its tokens were right, and the norm of the gradient."""
+
+    loss: float
+    right: int
+    tokens: int
+    norm: Tensor
+
+
 class Training(Iterator[StepRecord]):
-    """A run in progress."""
+    """A run in progress.
+
+    step: of how many steps the model is the outcome.
+    lowest: the lowest held-out loss so far, waited: how many evaluations have passed since.
+    """
 
     def __init__(self, config: TransformerConfig, task: Task, settings: TrainingSettings) -> None:
-        check_room(config, task)
         self.config, self.task, self.settings = config, task, settings
-        self.step = 0
-        self.model = reader_and_writer(config, settings.seed)
+        self.objective = objective_of(task)
+        self.objective.check(config, task)
+        self.device = device_named(settings.device)
+        self.arithmetic = Arithmetic(settings.precision, self.device)
+        self.model = build(config, settings.seed).to(self.device)
+        self.forward = torch.compile(self.model, dynamic=True) if settings.compile else self.model
+        self.trained = {
+            name: weight for name, weight in self.model.named_parameters() if weight.requires_grad
+        }
         self.optimizer = torch.optim.AdamW(
-            self.model.parameters(),
+            self.trained.values(),
             lr=settings.learning_rate,
-            betas=(0.9, 0.98),
-            eps=1e-9,
+            betas=(settings.beta1, settings.beta2),
+            eps=settings.eps,
             weight_decay=settings.weight_decay,
             fused=True,
         )
         self.has_dropout = any(stack.dropout for stack in config.stacks.values())
+        self.step, self.first_loss = 0, 0.0
+        self.lowest, self.waited = math.inf, 0
+
+    @property
+    def finished(self) -> bool:
+        """Whether all steps are made, or patience has run out."""
+        return self.step >= self.settings.steps or self.waited >= (self.settings.patience or math.inf)
 
     def __next__(self) -> StepRecord:
-        if self.step == self.settings.steps:
+        """One step. Raises DivergedError, all weights as they were, instead of one that would spoil them."""
+        if self.finished:
             raise StopIteration
-        self.step += 1
-        rate = learning_rate(self.step, self.settings)
+        step = self.step + 1
+        rate = learning_rate(step, self.settings, self.config.d_model)
+        learned = self.learn(step)
+        gradient_norm = learned.norm.item()
+        self.first_loss = self.first_loss or learned.loss
+        limit = divergence.limit(self.first_loss, self.objective.classes(self.config))
+        divergence.refuse(step, learned.loss, gradient_norm, rate, limit)
+        look = Look(self.trained) if due(step, self.settings.details_every) else None
+        self.move(rate, learned.norm)
+        self.step = step
+        return StepRecord(
+            step=step,
+            loss=learned.loss,
+            accuracy=learned.right / max(1, learned.tokens),
+            learning_rate=rate,
+            gradient_norm=gradient_norm,
+            tokens=learned.tokens,
+            gradient_norms=look and look.gradient_norms,
+            update_ratios=look and look.update_ratios(),
+            evaluation=self.judge() if self.is_judged(step) else None,
+        )
+
+    def learn(self, step: int) -> Learned:
+        """The gradients of the step's batch; where fp16 overflows, made again at half the scale."""
+        examples = self.task.draw(self.settings.batch_size, self.chance("data", step))
+        while True:
+            learned = self.gradients(examples, step)
+            if learned.norm.isfinite() or not math.isfinite(learned.loss) or not self.arithmetic.halve():
+                return learned
+
+    def gradients(self, examples: Sequence[Example], step: int) -> Learned:
+        """Those of the mean over all tokens that count, in however many parts the examples are read."""
+        chance = self.chance("batch", step)
+        batches = [
+            self.objective.batch(self.task, part, chance).to(self.device)
+            for part in divided(examples, self.settings.accumulate)
+        ]
+        tokens = sum(int(batch.scored.sum()) for batch in batches)
+        self.model.train()
+        self.optimizer.zero_grad()
+        with self.dropout(step):
+            found = [self.backward(batch, max(1, tokens)) for batch in batches]
+        gradients = [weight.grad for weight in self.trained.values() if weight.grad is not None]
+        self.arithmetic.unscale(gradients)
+        loss, right = sum(loss for loss, _ in found), sum(right for _, right in found)
+        return Learned(loss, right, tokens, nn.utils.get_total_norm(gradients))
+
+    def backward(self, batch: Batch, tokens: int) -> tuple[float, int]:
+        """Adds a part's gradients; gives its share of the mean loss, and how many tokens are the likeliest."""
+        with self.arithmetic.autocast():
+            logits = self.forward(**batch.inputs)[batch.scored]
+        labels = batch.labels[batch.scored]
+        loss = total_loss(logits, labels, self.settings.label_smoothing) / tokens
+        (loss * self.arithmetic.scale).backward()
+        return loss.item(), int((logits.detach().argmax(-1) == labels).sum())
+
+    def move(self, rate: float, norm: Tensor) -> None:
+        """The optimizer's step."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        batch = collate(self.task.draw(self.settings.batch_size, self.chance("data")), self.task.tokenizer)
-        self.model.train()
-        with self.dropout():
-            logits = self.model(batch.source_ids, batch.target_ids[:, :-1], batch.source_lengths)
-        labels, lengths = batch.target_ids[:, 1:], batch.target_lengths - 1
-        loss = sequence_loss(logits, labels, lengths, self.settings.label_smoothing)
-        self.optimizer.zero_grad()
-        loss.backward()
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip)
+        if self.settings.clip is not None:
+            nn.utils.clip_grads_with_norm_(self.trained.values(), self.settings.clip, norm)
         self.optimizer.step()
-        return StepRecord(
-            step=self.step,
-            loss=loss.item(),
-            accuracy=token_accuracy(logits, labels, lengths),
-            learning_rate=rate,
-            gradient_norm=norm.item(),
-            tokens=int(lengths.sum()),
-        )
+        self.arithmetic.went_well()
 
-    def chance(self, purpose: str) -> random.Random:
-        """This step's generator, one for each purpose: nothing to save, nothing that order could change."""
-        return random.Random(f"{purpose} {self.settings.seed} {self.step}")
+    def is_judged(self, step: int) -> bool:
+        every = self.settings.evaluate_every
+        return every is not None and (due(step, every) or step == self.settings.steps)
 
-    def dropout(self) -> AbstractContextManager[None]:
-        return seeded(self.chance("dropout").getrandbits(63)) if self.has_dropout else nullcontext()
+    def judge(self) -> Evaluation:
+        """The held-out examples, and whether their loss is the lowest so far, by which early stopping goes."""
+        found = evaluate(self.model, self.task, self.held_out)
+        best = found.loss < self.lowest
+        self.lowest, self.waited = (found.loss, 0) if best else (self.lowest, self.waited + 1)
+        return replace(found, best=best)
 
-    def state(self) -> dict[str, Any]:
+    @cached_property
+    def held_out(self) -> list[Example]:
+        return self.task.suites(self.settings.evaluate_count)["held_out"]
+
+    def chance(self, purpose: str, step: int) -> random.Random:
+        """A step's generator, one for each purpose: nothing to save, nothing that order could change."""
+        return random.Random(f"{purpose} {self.settings.seed} {step}")
+
+    def dropout(self, step: int) -> AbstractContextManager[None]:
+        seed = self.chance("dropout", step).getrandbits(63)
+        return dropping(seed, self.device, self.settings.compile) if self.has_dropout else nullcontext()
+
+    def weights(self) -> dict[str, Tensor]:
+        """The model as trained so far: copies on the CPU, by the names that `build(config)` has."""
+        return copies(self.model.state_dict())
+
+    def state(self) -> State:
         """What a later process needs to go on from here, beside config, task and settings: see `resume`."""
-        return {"step": self.step, "model": self.model.state_dict(), "optimizer": self.optimizer.state_dict()}
+        values = {
+            "step": self.step, "first_loss": self.first_loss,
+            "lowest": finite_or_none(self.lowest), "waited": self.waited,
+            "scale": self.arithmetic.scale, "good": self.arithmetic.good,
+        }  # fmt: skip
+        return State(tensors_of(self.model, self.optimizer), values)
 
-    def resume(self, state: dict[str, Any]) -> None:
+    def resume(self, state: State) -> None:
         """Go on where `state` was taken, with the very steps the first run would have made."""
-        self.step = state["step"]
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        restore(state.tensors, self.model, self.optimizer)
+        values = state.values
+        self.step, self.first_loss, self.waited = values["step"], values["first_loss"], values["waited"]
+        self.lowest = math.inf if values["lowest"] is None else values["lowest"]
+        self.arithmetic.scale, self.arithmetic.good = values["scale"], values["good"]
 
 
-def check_room(config: TransformerConfig, task: Task) -> None:
-    longest = max(task.max_source, task.max_target + 1)  # begin goes in, end only comes out
-    if config.max_len < longest:
-        raise AtlasError(
-            "the task {task} needs {longest} positions, but max_len is {max_len}",
-            task=task.name,
-            longest=longest,
-            max_len=config.max_len,
-        )
-    if config.vocab_size != len(task.tokenizer):
-        raise AtlasError(
-            "the task {task} has {expected} tokens, but vocab_size is {vocab_size}",
-            task=task.name,
-            expected=len(task.tokenizer),
-            vocab_size=config.vocab_size,
-        )
+def due(step: int, every: int | None) -> bool:
+    return every is not None and step % every == 0
 
 
-def reader_and_writer(config: TransformerConfig, seed: int) -> EncoderDecoder:
-    model = build(config, seed)
-    if not isinstance(model, EncoderDecoder):
-        raise AtlasError(
-            "every task so far needs an encoder and a decoder, not a model that is {assembly}",
-            assembly=config.assembly,
-        )
-    return model
-
-
-def learning_rate(step: int, settings: TrainingSettings) -> float:
-    """Up in a line over `warmup` steps, then down half a cosine to its final share at the last step."""
-    if step <= settings.warmup:
-        return settings.learning_rate * step / settings.warmup
-    progress = (step - settings.warmup) / (settings.steps - settings.warmup)
-    falling = 0.5 * (1 + math.cos(math.pi * progress))
-    return settings.learning_rate * (settings.final_rate + (1 - settings.final_rate) * falling)
-
-
-def sequence_loss(
-    logits: Float[Tensor, "batch pos vocab"],
-    labels: Int[Tensor, "batch pos"],
-    lengths: Int[Tensor, " batch"],
-    smoothing: float = 0.0,
-) -> Float[Tensor, ""]:
-    """Cross-entropy in nats, mean over the real labels; the filling counts nothing, and only filling gives 0.
-
-    Real is told by length, so a padding id that is also the end id does no harm. Smoothing gives
-    smoothing / vocab to every token, the right one included (torch's definition; Szegedy et al. 2016).
-    """
-    real = real_positions(labels, lengths)
-    total = F.cross_entropy(logits[real], labels[real], label_smoothing=smoothing, reduction="sum")
-    return total / max(1, int(real.sum()))
-
-
-def token_accuracy(logits: Tensor, labels: Tensor, lengths: Tensor) -> float:
-    """Share of real labels that are the likeliest token, given all true tokens before."""
-    real = real_positions(labels, lengths)
-    return (logits.argmax(-1) == labels)[real].float().mean().item()
-
-
-def real_positions(ids: Int[Tensor, "batch pos"], lengths: Int[Tensor, " batch"]) -> Tensor:
-    return torch.arange(ids.shape[1]) < lengths[:, None]
-
-
-@contextmanager
-def seeded(seed: int) -> Iterator[None]:
-    """Dropout knows only torch's global generator: seed it for a moment, then put back what was there."""
-    state = torch.get_rng_state()
-    torch.default_generator.manual_seed(seed)
-    try:
-        yield
-    finally:
-        torch.set_rng_state(state)
+def divided(examples: Sequence[Example], parts: int) -> list[Sequence[Example]]:
+    """Into so many parts, as equal as can be."""
+    bounds = [len(examples) * part // parts for part in range(parts + 1)]
+    return [examples[start:end] for start, end in pairwise(bounds)]

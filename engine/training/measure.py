@@ -1,55 +1,90 @@
-"""How good a trained model is: what it writes, greedily, and where its cross-attention looks meanwhile.
+"""How good a trained model is: what it writes, greedily, and where its attention looks meanwhile.
 
-Axes: batch, head, query (the target's tokens), key (the source's).
+Axes: batch, head, query, key. A site is one layer's attention, "decoder.layers.0.cross_attention".
 """
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from engine.capture import capture
-from engine.decoding import greedy, target_reader, texts
-from engine.model.transformer import EncoderDecoder
-from engine.tokenizers import CharacterTokenizer
-from engine.training.batches import collate, padded
+from engine.model.transformer import Transformer
 from engine.training.examples import Example
+from engine.training.looks import Looks
+from engine.training.objectives import objective_of
+from engine.training.records import Alignment, Evaluation, Sample
 from engine.training.tasks import Task, exact
 
-TOGETHER = 500  # texts in one batch: more would only take memory
-ALIGNED = 1000  # examples that alignment is measured on
+TOGETHER = 500  # texts that are written in one batch: more would only take memory
+WATCHED = 100  # examples whose attention is kept at a time
+ALIGNED = 1000  # examples that a report measures alignment on
+SAMPLES = 5  # examples that an evaluation shows
 
 
-def report(model: EncoderDecoder, task: Task, count: int, seed: int = 0) -> dict[str, Any]:
+def report(model: Transformer, task: Task, count: int, seed: int = 0) -> dict[str, Any]:
     """Everything a card says of a model: each suite of the task, the held-out one by group, the alignment."""
     suites = task.suites(count, seed)
-    written = {name: write(model, task, [example.source for example in suites[name]]) for name in suites}
+    written = {name: write(model, task, examples) for name, examples in suites.items()}
+    found = watch(model, task, suites["held_out"][:ALIGNED]).alignment()
     return {
         "exact": {name: exact(suites[name], written[name]) for name in suites},
         "count": count,
         "held_out_by_group": by_group(suites["held_out"], written["held_out"]),
-        "alignment": alignment(model, task.tokenizer, suites["held_out"][:ALIGNED]),
+        "alignment": found and alignment_for_card(found, min(count, ALIGNED)),
     }
 
 
-def write(model: EncoderDecoder, task: Task, sources: Sequence[str]) -> list[str]:
-    """What the model writes for each source, always taking the likeliest token."""
+def evaluate(model: Transformer, task: Task, examples: Sequence[Example]) -> Evaluation:
+    """Everything a run tells of held-out examples; whether it is the best so far, only the run knows."""
+    objective, looks, written = objective_of(task), watch(model, task, examples), write(model, task, examples)
+    return Evaluation(
+        loss=looks.loss / max(1, looks.tokens),
+        accuracy=looks.right / max(1, looks.tokens),
+        aligned_accuracy=looks.aligned_right / looks.aligned if looks.aligned else None,
+        exact=exact(examples, written),
+        alignment=looks.alignment(),
+        entropy=looks.entropy(),
+        samples=[
+            Sample(objective.given(task, example), example.target, text)
+            for example, text in zip(examples[:SAMPLES], written, strict=False)
+        ],
+        best=False,
+    )
+
+
+def write(model: Transformer, task: Task, examples: Sequence[Example]) -> list[str]:
+    """What the model makes of each example by itself, always taking the likeliest."""
     written = []
     with evaluating(model):
-        for start in range(0, len(sources), TOGETHER):
-            ids, lengths = padded([task.tokenizer.ids(text) for text in sources[start : start + TOGETHER]])
-            begin = torch.full((len(ids), 1), task.tokenizer.bos_id)
-            end = task.tokenizer.eos_id
-            longest = task.max_target + 1
-            reader = target_reader(model, ids, lengths)
-            steps = greedy(reader, begin, max_new_tokens=longest, max_len=longest + 1, eos_id=end)
-            written += [task.tokenizer.decode(row) for row in texts(steps, len(ids))]
+        for some in chunks(examples, TOGETHER):
+            written += objective_of(task).write(model, task, some)
     return written
+
+
+def watch(model: Transformer, task: Task, examples: Sequence[Example]) -> Looks:
+    """The model given the right tokens: what it expects next, and where it looks."""
+    objective, looks = objective_of(task), Looks()
+    device = next(model.parameters()).device
+    for some in chunks(examples, WATCHED):
+        batch = objective.batch(task, some, random.Random("measure")).to(device)
+        places = [objective.places(task, example) for example in some]
+        with evaluating(model), capture("*.weights") as trace:
+            looks.add_logits(model(**batch.inputs), batch, places)
+        real = objective.real(batch)
+        for tap, weights in trace.items():
+            site = tap.removesuffix(".weights")
+            looks.add_entropy(site, weights, real[site.split(".")[0]])
+            if fnmatch(site, objective.sites):
+                looks.add_weights(site, weights, places)
+    return looks
 
 
 def by_group(examples: Sequence[Example], written: Sequence[str]) -> dict[str, float]:
@@ -60,41 +95,24 @@ def by_group(examples: Sequence[Example], written: Sequence[str]) -> dict[str, f
     return {group: sum(right) / len(right) for group, right in sorted(groups.items())}
 
 
-def alignment(
-    model: EncoderDecoder, tokenizer: CharacterTokenizer, examples: Sequence[Example]
-) -> dict[str, Any]:
-    """Where cross-attention looks, the true target given token by token.
-
-    layers: each head's share, 0 to 1, of scored target characters whose heaviest source position is a true one,
-    and the same for the mean of a layer's heads. best: the head with the largest share, chosen on these very
-    examples, so its share flatters a little.
-    """
-    batch = collate(examples, tokenizer)
-    with evaluating(model), capture("decoder.layers.*.cross_attention.weights") as trace:
-        model(batch.source_ids, batch.target_ids[:, :-1], batch.source_lengths)
+def alignment_for_card(found: Alignment, count: int) -> dict[str, Any]:
+    """layers: each head's share of tokens whose most attended position is a true one, and that of the heads' mean."""
     layers = [
-        {
-            "layer": layer,
-            "heads": [share(weights[:, head], examples) for head in range(weights.shape[1])],
-            "mean": share(weights.mean(dim=1), examples),
-        }
-        for layer, weights in enumerate(trace.values())
+        {"layer": layer_of(site), "heads": shares, "mean": found.means[site]}
+        for site, shares in found.shares.items()
     ]
-    heads = [(right, one["layer"], head) for one in layers for head, right in enumerate(one["heads"])]
-    right, layer, head = max(heads)
-    return {"layers": layers, "best": {"layer": layer, "head": head, "share": right}, "count": len(examples)}
+    best = {"layer": layer_of(found.site), "head": found.head, "share": found.share}
+    return {"layers": layers, "best": best, "count": count}
 
 
-def share(weights: Tensor, examples: Sequence[Example]) -> float:
-    """weights (batch, query, key). Query t, which has read the target up to t, writes its character t."""
-    heaviest = weights.argmax(dim=-1).tolist()
-    hits = [
-        heaviest[row][at] in places
-        for row, example in enumerate(examples)
-        for at, places in enumerate(example.alignment)
-        if places
-    ]
-    return sum(hits) / len(hits)
+def layer_of(site: str) -> int:
+    """3 of "decoder.layers.3.cross_attention"."""
+    return int(site.split(".")[2])
+
+
+def chunks(examples: Sequence[Example], size: int) -> Iterator[Sequence[Example]]:
+    for start in range(0, len(examples), size):
+        yield examples[start : start + size]
 
 
 @contextmanager

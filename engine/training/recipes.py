@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.config import AtlasError, Sinusoidal, StackConfig, TransformerConfig
-from engine.training.loop import TrainingSettings
+from engine.training.settings import TrainingSettings
 from engine.training.tasks import Task
 
 

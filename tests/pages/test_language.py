@@ -19,7 +19,7 @@ from pages.components.language import LANGUAGES, LOCALES, translations
 
 ROOT = Path(__file__).parents[2]
 MARKS = {"_": None, "N_": None}
-ERRORS = {"AtlasError": None, "CancelledError": None, "Check": None, "UnreachedError": None}
+ERRORS = dict.fromkeys(["AtlasError", "CancelledError", "Check", "DivergedError", "UnreachedError"])
 
 
 def extracted(folder: str, keywords: dict[str, None]) -> set[str]:

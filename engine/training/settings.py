@@ -1,0 +1,62 @@
+"""How to train: settings that travel as JSON. No torch here."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+
+from engine.config import AtlasError, Settings
+
+ScheduleName = Literal["cosine", "linear", "constant", "inverse_sqrt"]
+Precision = Literal["fp32", "bf16", "fp16"]
+DeviceName = Literal["auto", "cuda", "mps", "cpu"]
+
+
+class TrainingSettings(Settings):
+    """How to train. The optimizer is AdamW; dropout is a setting of the model.
+
+    learning_rate: the highest; inverse_sqrt, the paper's schedule, reckons its own from d_model and warmup.
+    warmup: steps; final_rate: share of the learning rate left at the end of cosine and linear.
+    clip: bound of the norm of the whole gradient, None for none.
+    accumulate: in how many parts a batch is read, so that one of them has to fit in memory.
+    evaluate_every, details_every: steps between evaluations, and between looks at each layer's gradient; None: never.
+    evaluate_count: held-out examples; patience: evaluations without a lower held-out loss after which a run ends.
+    """
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    steps: PositiveInt
+    batch_size: PositiveInt = 64
+    learning_rate: PositiveFloat = 3e-3
+    schedule: ScheduleName = "cosine"
+    warmup: int = Field(default=100, ge=0)
+    final_rate: float = Field(default=0.05, ge=0, le=1)
+    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+    weight_decay: float = Field(default=0.0, ge=0)
+    beta1: float = Field(default=0.9, ge=0, lt=1)
+    beta2: float = Field(default=0.98, ge=0, lt=1)
+    eps: PositiveFloat = 1e-9
+    clip: PositiveFloat | None = 1.0
+    accumulate: PositiveInt = 1
+    precision: Precision = "fp32"
+    compile: bool = False
+    device: DeviceName = "auto"
+    seed: int = 0
+    evaluate_every: PositiveInt | None = None
+    evaluate_count: PositiveInt = 100
+    patience: PositiveInt | None = None
+    details_every: PositiveInt | None = None
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> TrainingSettings:
+        if self.accumulate > self.batch_size:
+            raise AtlasError(
+                "a batch of {batch_size} cannot be read in {parts} parts",
+                batch_size=self.batch_size, parts=self.accumulate,
+            )  # fmt: skip
+        if self.patience is not None and self.evaluate_every is None:
+            raise AtlasError(
+                "patience counts evaluations, so evaluate_every must say how often they are made"
+            )
+        return self
