@@ -1,0 +1,83 @@
+"""Who starts the process of a run. Each launcher has the face of `Launcher` and a name in `LAUNCHERS`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from engine.training.processes import Process, here
+from engine.training.run_folder import RunFolder
+
+ROOT = Path(__file__).parents[2]  # where `python -m engine...` finds this program
+POLITE = 5  # niceness: screens go first
+CARDS = "ATLAS_CARDS"  # the environment of a run that sees but one of them
+
+
+class Launcher(Protocol):
+    def at_once(self) -> int | None:
+        """How many runs it has at work at the same time; None for one that has a queue of its own."""
+        ...
+
+    def launch(self, folder: RunFolder, slot: int, ended: Callable[[], object]) -> Process:
+        """Starts the run's process; `ended` is called, from any thread, should this process outlive it.
+
+        Raises OSError when it cannot be started.
+        """
+        ...
+
+    def kill(self, process: Process) -> None:
+        """Ends a process that heeds no request; harmless once it is over."""
+        ...
+
+
+class LocalLauncher:
+    """A process of this machine in a session of its own, so that it outlives who started it."""
+
+    def at_once(self) -> int | None:
+        return max(1, len(gpus()))
+
+    def launch(self, folder: RunFolder, slot: int, ended: Callable[[], object]) -> Process:
+        command = [sys.executable, "-m", "engine.training.worker", str(folder.path)]
+        with folder.log.open("ab") as log:
+            child = subprocess.Popen(
+                command, cwd=ROOT, env=_environment(slot), start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        os.setpriority(os.PRIO_PROCESS, child.pid, max(POLITE, os.getpriority(os.PRIO_PROCESS, child.pid)))
+        process = here(child.pid)
+
+        def wait() -> None:
+            child.wait()  # or it would stay in the system's list
+            ended()
+
+        threading.Thread(target=wait, name=f"run {folder.name}", daemon=True).start()
+        return process
+
+    def kill(self, process: Process) -> None:
+        if process.is_alive:
+            os.kill(process.pid, signal.SIGKILL)
+
+
+def gpus() -> list[str]:
+    """NVIDIA's cards that runs may use, by the names CUDA_VISIBLE_DEVICES gives them."""
+    chosen = os.environ.get(CARDS, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    if chosen is not None:
+        return [name for name in chosen.split(",") if name.strip() not in ("", "-1")]
+    cards = Path("/proc/driver/nvidia/gpus")
+    return [str(card) for card in range(len(list(cards.iterdir())))] if cards.is_dir() else []
+
+
+def _environment(slot: int) -> dict[str, str]:
+    """Runs at work at once get a card each, and remember all: the one that ends first launches the next."""
+    cards = gpus()
+    own = {"CUDA_VISIBLE_DEVICES": cards[slot % len(cards)], CARDS: ",".join(cards)} if cards else {}
+    return {**os.environ, **own}
+
+
+LAUNCHERS: dict[str, Launcher] = {"local": LocalLauncher()}

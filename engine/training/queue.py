@@ -1,0 +1,129 @@
+"""Which runs are at work, and which wait for their turn: decided by the folders alone, under one lock file.
+
+There is no process that keeps the queue. Whoever changes something looks whether a waiting run can begin: the screen
+that starts one, the process of a run that ends, and whoever calls `dispatch`. No torch here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from engine.config import AtlasError
+from engine.home import home
+from engine.training import status as statuses
+from engine.training.launcher import LAUNCHERS
+from engine.training.run_folder import RunFolder, write_whole
+from engine.training.status import Sentence, Status
+
+LIMIT = "queue.json"  # beside the runs
+PATIENCE = 20.0  # seconds; whoever holds the lock does so for milliseconds
+
+
+def root() -> Path:
+    """The folder of all runs; made where there is none."""
+    folder = home() / "runs"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def folders() -> list[RunFolder]:
+    """Every folder among the runs, whatever is in it; those that begin with a dot are not runs."""
+    return [
+        RunFolder(path) for path in sorted(root().iterdir()) if path.is_dir() and path.name[0] not in "._"
+    ]
+
+
+@contextmanager
+def locked() -> Iterator[None]:
+    """Alone among all processes of all machines that share the runs, for as long as it takes to change a state."""
+    try:
+        with FileLock(root() / ".lock", timeout=PATIENCE):
+            yield
+    except Timeout:
+        raise AtlasError(
+            "The runs in {path} are held by another process for more than {seconds} seconds: try again.",
+            path=str(root()), seconds=int(PATIENCE),
+        ) from None  # fmt: skip
+
+
+def enter(folder: RunFolder, launcher: str) -> None:
+    """The run waits behind all others, and begins at once if there is room. Only inside `locked()`."""
+    known = [statuses.read(other) for other in folders()]
+    turn = 1 + max((status.turn for status in known), default=0)
+    before = statuses.read(folder)
+    statuses.write(
+        folder, before.but(state="waiting", launcher=launcher, turn=turn, process=None, error=None)
+    )
+    fill()
+
+
+def dispatch() -> None:
+    """Lets waiting runs begin where there is room. May be called at any time, as often as one likes."""
+    if any(statuses.read(folder).state == "waiting" for folder in folders()):
+        with locked():
+            fill()
+
+
+def fill() -> None:
+    """Starts the runs whose turn it is. Only inside `locked()`."""
+    known = {folder: statuses.read(folder) for folder in folders()}
+    waiting = sorted(
+        (status.turn, folder.name, folder) for folder, status in known.items() if status.state == "waiting"
+    )
+    for _, _, folder in waiting:
+        if (slot := _free_slot(known.values(), known[folder].launcher)) is not None:
+            known[folder] = _begin(folder, known[folder], slot)
+
+
+def limit() -> int:
+    """How many runs this machine has at work at once: as chosen, else one for each GPU, at least one."""
+    try:
+        chosen = json.loads((root() / LIMIT).read_text(encoding="utf-8"))["limit"]
+        return chosen if type(chosen) is int and chosen >= 1 else _usual()
+    except (OSError, ValueError, LookupError, TypeError):
+        return _usual()
+
+
+def choose_limit(runs: int) -> None:
+    """Raises AtlasError for less than one run; runs that are at work go on."""
+    if runs < 1:
+        raise AtlasError("At least one run is at work at once, not {runs}.", runs=runs)
+    with locked():
+        write_whole(root() / LIMIT, json.dumps({"limit": runs}).encode())
+        fill()
+
+
+def _usual() -> int:
+    return LAUNCHERS["local"].at_once() or 1
+
+
+def _free_slot(known: Iterable[Status], launcher: str) -> int | None:
+    """The first slot that no run at work has on this machine; None when there are as many as may be."""
+    if LAUNCHERS[launcher].at_once() is None:
+        return 0
+    taken = [status.slot for status in known if _is_at_work(status, launcher)]
+    return None if len(taken) >= limit() else next(slot for slot in count() if slot not in taken)
+
+
+def _is_at_work(status: Status, launcher: str) -> bool:
+    here = status.process is not None and status.process.is_local
+    return status.is_live and status.launcher == launcher and here
+
+
+def _begin(folder: RunFolder, status: Status, slot: int) -> Status:
+    """The process writes of itself only once the lock is free, so this is not written over it."""
+    try:
+        folder.request.unlink(missing_ok=True)
+        process = LAUNCHERS[status.launcher].launch(folder, slot, dispatch)
+        status = status.but(state="starting", process=process, slot=slot)
+    except OSError as error:
+        failed = AtlasError("The run's process could not be started: {reason}.", reason=str(error))
+        status = status.but(state="failed", error=Sentence.of(failed))
+    statuses.write(folder, status)
+    return status

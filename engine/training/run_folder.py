@@ -1,0 +1,163 @@
+"""A run as a folder that a person can read, safe on a file system that several machines share.
+
+config.json                        what is trained, on what, how: RunConfig, only title and notes ever change
+status.json                        what the process at work last said of itself, every second; see status
+request                            one word that the process is asked to heed: pause or stop
+metrics.jsonl                      one line a step, only ever appended to; see metrics
+snapshots/step-000100.safetensors  the weights after so many steps, at ever greater distances
+checkpoint/last.safetensors        all that going on needs, and best.safetensors, the weights of the best evaluation
+tokenizer.json                     the vocabulary
+log.txt                            what the process printed
+data.csv or data.txt               a copy of the user's own file, where the task reads one
+
+Whatever is not appended to is written beside its place and moved there at once: a reader finds the whole old file or
+the whole new one. No torch here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from engine.config import AtlasError, Settings, TransformerConfig
+from engine.training.settings import TrainingSettings
+
+FORMAT = 1  # of the folder; a later one may hold what this program does not know
+
+
+class RunConfig(Settings):
+    """What a run is.
+
+    task: the task's name and its options, as `task_named` takes them; a `path` names a file of the folder.
+    probe: a text that screens read with each snapshot; for people, as title and notes.
+    """
+
+    format: int = Field(default=FORMAT, ge=1)
+    title: str = Field(min_length=1, max_length=200)
+    task: dict[str, Any]
+    model: TransformerConfig
+    training: TrainingSettings
+    notes: str = Field(default="", max_length=20_000)
+    probe: str = Field(default="", max_length=2_000)
+
+    @field_validator("format")
+    @classmethod
+    def _known(cls, value: int) -> int:
+        if value > FORMAT:
+            raise _newer(value)
+        return value
+
+    def to_json(self) -> str:
+        return self.model_dump_json(indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> RunConfig:
+        """Inverse of `to_json`. Raises AtlasError for anything else, and for what a newer version wrote."""
+        try:
+            values = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise AtlasError("The settings of the run are not JSON: {what}.", what=str(error)) from None
+        if not isinstance(values, dict):
+            raise AtlasError(
+                "The settings of a run are a JSON object, not a {kind}.", kind=type(values).__name__
+            )
+        if isinstance(found := values.get("format"), int) and found > FORMAT:
+            raise _newer(found)  # before anything in it is called unknown
+        return cls(**values)
+
+
+def _newer(found: int) -> AtlasError:
+    return AtlasError(
+        "This run was made by a newer version of the program, in format {found}; this version reads up to {known}.",
+        found=found, known=FORMAT,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where the parts of a run are."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.json"
+
+    @property
+    def status(self) -> Path:
+        return self.path / "status.json"
+
+    @property
+    def request(self) -> Path:
+        return self.path / "request"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def tokenizer(self) -> Path:
+        return self.path / "tokenizer.json"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "log.txt"
+
+    @property
+    def last(self) -> Path:
+        return self.path / "checkpoint" / "last.safetensors"
+
+    @property
+    def best(self) -> Path:
+        return self.path / "checkpoint" / "best.safetensors"
+
+    def data(self, config: RunConfig) -> Path | None:
+        """The copy of the user's own file, where the task reads one."""
+        path = config.task.get("path")
+        return None if path is None else self.path / Path(str(path)).name
+
+    def snapshot(self, step: int) -> Path:
+        return self.path / "snapshots" / f"step-{step:06d}.safetensors"
+
+    def snapshots(self) -> dict[int, Path]:
+        """By step, the earliest first."""
+        found = (self.path / "snapshots").glob("step-*.safetensors")
+        numbered = [(path.stem.removeprefix("step-"), path) for path in found]
+        return dict(sorted((int(number), path) for number, path in numbered if number.isdecimal()))
+
+    def read_config(self) -> RunConfig:
+        """Raises AtlasError, one sentence, when it is missing, damaged or of a newer version."""
+        try:
+            text = self.config.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise AtlasError(
+                "{path} is no run: its config.json cannot be read ({reason}).", path=str(self.path), reason=reason
+            ) from None  # fmt: skip
+        return RunConfig.from_json(text)
+
+
+def write_whole(path: Path, content: bytes, *, lasting: bool = False) -> None:
+    """The file is there wholly or not at all. lasting: it outlives a power cut, for which the disk is waited for."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
+        beside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
