@@ -352,7 +352,9 @@ class PretrainedTokenizer(Tokenizer):
         self._bytes = isinstance(library.decoder, tokenizers.decoders.ByteLevel)
         self._added = library.get_added_tokens_decoder()
         self.bos_id, self.eos_id, self.pad_id = bos_id, eos_id, pad_id
-        unknown = getattr(library.model, "unk_token", None)
+        # a Unigram model keeps the number of what is unknown to itself; its name is always this
+        by_name = "<unk>" if isinstance(library.model, tokenizers.models.Unigram) else None
+        unknown = getattr(library.model, "unk_token", by_name)
         self.unknown_id = None if unknown is None else library.token_to_id(unknown)
         names = {piece.content: id for id, piece in self._added.items()}
         self.mask_id = names.get(MASK, names.get("[MASK]"))

@@ -23,10 +23,11 @@ _BROKEN = (ValueError, IndexError, KeyError, TypeError, OverflowError, UnicodeDe
 
 
 class _Reader(gguf.GGUFReader):
-    """The library's reader with two changes.
+    """The library's reader with three changes.
 
-    It slices a plain array: slicing a memmap 250,000 times takes three times as long. And it stops where the
-    file ends: the library would go on with empty slices up to whatever count it has read.
+    It slices a plain array: slicing a memmap 250,000 times takes three times as long. It takes an array of numbers as
+    one: of a charsmap's 240,000 bytes the library would make a part each. And it stops where the file ends: the library
+    would go on with empty slices up to whatever count it has read.
     """
 
     @property
@@ -36,6 +37,16 @@ class _Reader(gguf.GGUFReader):
     @data.setter
     def data(self, value: np.ndarray) -> None:
         self._data = np.asarray(value)
+
+    def _get_field_parts(self, orig_offs, raw_type):
+        if raw_type == gguf.GGUFValueType.ARRAY:
+            kind, count = self._get(orig_offs, np.uint32), self._get(orig_offs + 4, np.uint64)
+            number = self.gguf_scalar_to_np.get(kind[0])
+            if number is not None and count[0]:
+                values = self._get(orig_offs + 12, number, count[0])
+                types = [gguf.GGUFValueType.ARRAY, gguf.GGUFValueType(kind[0])]
+                return 12 + values.nbytes, [kind, count, values], [2], types
+        return super()._get_field_parts(orig_offs, raw_type)
 
     def _get(self, offset, dtype, count=1, override_order=None):
         values = super()._get(offset, dtype, count, override_order)

@@ -1,4 +1,7 @@
-"""The RoBERTa family (Liu et al. 2019): BERT whose first positions are for padding, so that texts begin after them."""
+"""The RoBERTa family (Liu et al. 2019): BERT whose first positions are for padding, so that texts begin after them.
+
+Its GGUF files go by BERT's name and are read as one, since converters cut these positions off.
+"""
 
 from __future__ import annotations
 

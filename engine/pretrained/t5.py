@@ -1,18 +1,22 @@
 """The T5 family (Raffel et al. 2020), with T5 1.1 and Flan: Pre-Norm, RMSNorm, a bias by distance, unscaled scores.
 
 1.0 has ReLU and one matrix for embeddings and output, before which the stream is divided by sqrt(d_model); 1.1 has a
-gated GELU, by tanh, and an output matrix of its own (Shazeer 2020).
+gated GELU, by tanh, and an output matrix of its own (Shazeer 2020). A GGUF file says neither: a gate is one of GELU
+there, distances count up to 128, and an output without a matrix of its own is that of 1.0.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.config import AtlasError, FeedForwardConfig, NormConfig, StackConfig, T5Buckets, TransformerConfig
 from engine.pretrained.hf_config import activation, require
 
-NAME, TITLE = "t5", "T5"
+if TYPE_CHECKING:
+    from engine.pretrained.gguf_file import GgufFile
+
+NAME, GGUF_NAME, TITLE = "t5", "t5", "T5"
 PREFIXES = ("transformer.", "model.")
 BEGINS_WITH = ("decoder_start_token_id", "pad_token_id")
 
@@ -34,10 +38,29 @@ RENAMES = (
     (r"lm_head\.weight",                                                r"head.weight"),
 )  # fmt: skip
 
+_BLOCK, _ITS = r"(enc|dec)\.blk\.(\d+)\.", r"\1oder.layers.\2."  # encoder and decoder end alike
+GGUF_RENAMES = (
+    (r"token_embd\.weight",                         r"embedding.table.weight"),
+    (_BLOCK + r"attn_([qkvo])\.weight",             _ITS + r"self_attention.W_\3.weight"),
+    (r"(enc|dec)\.blk\.0\.attn_rel_b\.weight",      r"\1oder.positions.table.weight"),
+    (_BLOCK + r"attn_norm\.weight",                 _ITS + r"self_attention_residual.pre.weight"),
+    (_BLOCK + r"cross_attn_([qkvo])\.weight",       _ITS + r"cross_attention.W_\3.weight"),
+    (_BLOCK + r"cross_attn_norm\.weight",           _ITS + r"cross_attention_residual.pre.weight"),
+    (_BLOCK + r"ffn_gate\.weight",                  _ITS + r"feed_forward.W_gate.weight"),
+    (_BLOCK + r"ffn_up\.weight",                    _ITS + r"feed_forward.W_in.weight"),
+    (_BLOCK + r"ffn_down\.weight",                  _ITS + r"feed_forward.W_out.weight"),
+    (_BLOCK + r"ffn_norm\.weight",                  _ITS + r"feed_forward_residual.pre.weight"),
+    (r"(enc|dec)\.output_norm\.weight",             r"\1oder.norm.weight"),
+    (r"output\.weight",                             r"head.weight"),
+)  # fmt: skip
+
 COPIES = (("shared.weight", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"),)
 
 # A table that the first release saved for cross-attention, and never used.
-DROP = (r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",)
+DROP = (
+    r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",
+    r"dec\.blk\.0\.cross_attn_rel_b\.weight",
+)
 
 TRAINED_LENGTH = 512  # distances have no end, and the models were trained on texts of this length
 
@@ -100,3 +123,22 @@ def feed_forward(name: str) -> FeedForwardConfig:
 def drop(config: TransformerConfig) -> tuple[str, ...]:
     """What a file may hold that is not needed; a tied model has its output matrix in the embeddings."""
     return (*DROP, r"lm_head\.weight") if config.tied_embeddings else DROP
+
+
+def hf_from_gguf(file: GgufFile) -> dict[str, Any]:
+    """The same settings from a GGUF file's metadata, under the keys of config.json."""
+    shapes = file.shapes
+    return {
+        "vocab_size": shapes.get("token_embd.weight", (0,))[0],
+        "d_model": file.get("t5.embedding_length"),
+        "d_kv": file.get("t5.attention.key_length"),
+        "d_ff": file.get("t5.feed_forward_length"),
+        "num_layers": file.get("t5.block_count"),
+        "num_decoder_layers": file.get("t5.decoder_block_count"),
+        "num_heads": file.get("t5.attention.head_count"),
+        "relative_attention_num_buckets": file.get("t5.attention.relative_buckets_count"),
+        "layer_norm_epsilon": file.get("t5.attention.layer_norm_rms_epsilon", 1e-6),
+        "n_positions": file.get("t5.context_length"),
+        "feed_forward_proj": "gated-gelu" if "enc.blk.0.ffn_gate.weight" in shapes else "relu",
+        "tie_word_embeddings": "output.weight" not in shapes,
+    }

@@ -11,6 +11,8 @@ import torch
 import transformers
 from tokenizers import models, pre_tokenizers
 
+from engine.pretrained.gguf_file import GgufFile
+
 VOCAB = 40
 
 
@@ -133,9 +135,9 @@ class Writer(gguf.GGUFWriter):
         self.write_tensors_to_file()
         self.close()
 
-    def settings(self, config) -> None:
+    def settings(self, config, max_len: int | None = None) -> None:
         self.add_vocab_size(config.vocab_size)
-        self.add_context_length(config.max_position_embeddings)
+        self.add_context_length(max_len or config.max_position_embeddings)
         self.add_embedding_length(config.hidden_size)
         self.add_block_count(config.num_hidden_layers)
         self.add_feed_forward_length(getattr(config, "intermediate_size", 4 * config.hidden_size))
@@ -206,20 +208,44 @@ def llama_as_gguf(
     return path
 
 
-def bert_as_gguf(model: transformers.BertModel, path: Path) -> Path:
-    """Writes a BERT as converters do, in F32, with a vocabulary of single letters."""
+def roberta_pieces(file: Writer, pieces: list[str], merges: list[str]) -> None:
+    """A vocabulary of bytes merged, whose first four and last pieces are RoBERTa's own."""
+    file.byte_bpe(pieces, merges, "roberta-bpe", [3, 3, 3, 3, *[1] * (len(pieces) - 5), 3])
+    for name, id in {"bos": 0, "padding": 1, "eos": 2, "unknown": 3, "mask": len(pieces) - 1}.items():
+        file.add_uint32(f"tokenizer.ggml.{name}_token_id", id)
+    for name in ("bos", "eos", "sep"):
+        file.add_bool(f"tokenizer.ggml.add_{name}_token", True)
+
+
+def roberta_vocabulary(path: Path, pieces: list[str], merges: list[str]) -> GgufFile:
+    with Writer(path, "bert") as file:
+        roberta_pieces(file, pieces, merges)
+        file.tensor("one", torch.zeros(1))
+    return GgufFile(path)
+
+
+def bert_pieces(file: Writer) -> None:
+    """A vocabulary of single letters."""
+    file.add_tokenizer_model("bert")
+    specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    file.add_token_list([*specials, *(f"\u2581{chr(97 + i)}" for i in range(VOCAB - len(specials)))])
+    file.add_unk_token_id(1)
+    file.add_uint32("tokenizer.ggml.cls_token_id", 2)
+    file.add_sep_token_id(3)
+
+
+def bert_as_gguf(model, path: Path, cut: int = 0) -> Path:
+    """Writes a BERT or RoBERTa as converters do, in F32; `cut`: how many rows of positions RoBERTa's loses to them."""
     config, weights = model.config, dict(model.state_dict())
     with Writer(path, "bert") as file:
-        file.settings(config)
+        file.settings(config, max_len=config.max_position_embeddings - cut)
         file.add_layer_norm_eps(config.layer_norm_eps)
-        file.add_tokenizer_model("bert")
-        specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-        file.add_token_list([*specials, *(f"\u2581{chr(97 + i)}" for i in range(VOCAB - len(specials)))])
-        file.add_unk_token_id(1)
-        file.add_uint32("tokenizer.ggml.cls_token_id", 2)
-        file.add_sep_token_id(3)
+        if cut:
+            roberta_pieces(file, ["<s>", "<pad>", "</s>", "<unk>", *byte_pieces()[: VOCAB - 5], "<mask>"], [])
+        else:
+            bert_pieces(file)
         file.tensor("token_embd.weight", weights["embeddings.word_embeddings.weight"])
-        file.tensor("position_embd.weight", weights["embeddings.position_embeddings.weight"])
+        file.tensor("position_embd.weight", weights["embeddings.position_embeddings.weight"][cut:])
         file.tensor("token_types.weight", weights["embeddings.token_type_embeddings.weight"])
         for part in ("weight", "bias"):
             file.tensor(f"token_embd_norm.{part}", weights[f"embeddings.LayerNorm.{part}"])

@@ -20,5 +20,5 @@ def test_every_invariant_holds(kind, tmp_path):
 
 def test_the_names_that_files_give_them():
     assert list(families.FAMILIES)[:5] == ["llama", "mistral", "qwen2", "qwen3", "gpt2"]
-    assert sorted(families.GGUF_FAMILIES) == ["bert", "gpt2", "gptneox", "llama", "qwen2", "qwen3"]
+    assert sorted(families.GGUF_FAMILIES) == ["bert", "gpt2", "gptneox", "llama", "qwen2", "qwen3", "t5"]
     assert len(set(families.TITLES)) == len(families.ALL)

@@ -14,6 +14,7 @@ import engine
 from engine.config import AtlasError
 from engine.pretrained import roberta
 from engine.pretrained.loader import load
+from engine.verify import verify
 from tests.engine.pretrained import checkpoints
 from tests.engine.pretrained.comparison import assert_same
 
@@ -36,6 +37,19 @@ def test_roberta(changes, tmp_path):
     assert_same(theirs, loaded.model, "encoder", ids=ids)
     assert loaded.config.assembly == "encoder-only"
     assert loaded.config.max_len == 34 - changes.get("pad_token_id", 1) - 1
+
+
+@pytest.mark.parametrize("changes", [{}, {"type_vocab_size": 1}])
+def test_in_gguf_it_is_a_bert_whose_rows_for_padding_are_cut_off(changes, tmp_path, home):
+    theirs = checkpoints.roberta(**changes)
+    ids = torch.tensor([[0, 17, 6, 6, 29, 11, 5, 38, 2]])
+    path = checkpoints.bert_as_gguf(theirs, tmp_path / "tiny.gguf", cut=2)
+    for loaded in (load(path), load(path)):
+        assert_same(theirs, loaded.model, "encoder", ids=ids)
+        assert loaded.config == load(checkpoints.save(theirs, tmp_path / "folder")).config
+        assert [token.piece for token in loaded.tokenizer.encode("!").tokens] == ["<s>", "!", "</s>"]
+    lm = engine.load(path)
+    assert [str(check) for check in verify(lm) if not check.ok] == []
 
 
 def test_two_positions_fewer_than_rows():

@@ -55,6 +55,48 @@ def test_everything_it_computes(changes, tmp_path):
     assert loaded.meta["parameters"] == sum(value.numel() for value in set(theirs.parameters()))
 
 
+GGUF = {
+    "1.0": {},
+    "1.1": {"feed_forward_proj": "gated-gelu", "tie_word_embeddings": False, "head": HEAD},
+    "unequal depths": {"num_layers": 2, "num_decoder_layers": 4},
+    "another eps": {"layer_norm_epsilon": 1e-3},
+    "another length": {"n_positions": 24},
+}
+
+
+@pytest.mark.parametrize("changes", GGUF.values(), ids=GGUF)
+def test_in_gguf(changes, tmp_path, home):
+    theirs = translators.t5(relative_attention_max_distance=128, **changes)
+    path = translators.t5_as_gguf(theirs, tmp_path / "tiny.gguf")
+    for loaded in (load(path), load(path)):
+        assert_same(theirs, loaded.model)
+        assert loaded.config == load(save(theirs, tmp_path / "folder")).config
+        assert loaded.meta["parameters"] == sum(value.numel() for value in set(theirs.parameters()))
+        assert (loaded.tokenizer.bos_id, loaded.tokenizer.eos_id, loaded.tokenizer.pad_id) == (0, 1, 0)
+
+
+@pytest.mark.parametrize("kind", ["1.0", "1.1"])
+def test_it_writes_the_same_from_gguf(kind, tmp_path, home):
+    theirs = translators.t5(relative_attention_max_distance=128, **GGUF[kind])
+    lm = engine.load(translators.t5_as_gguf(theirs, tmp_path / "tiny.gguf"))
+    read = torch.tensor([lm.encode("the cat").ids])
+    assert int(read.max()) < VOCAB
+    expected = theirs.generate(read, max_new_tokens=8, do_sample=False)[0].tolist()
+    assert expected[0] == 0
+    assert [int(step.ids) for step in lm.steps("the cat", 8)] == expected[1:]
+    assert [str(check) for check in verify(lm) if not check.ok] == []
+
+
+def test_a_bias_for_each_layer_is_not_t5s(tmp_path, home):
+    """UMT5 goes by the same name in GGUF files."""
+    bias = {"enc.blk.1.attn_rel_b.weight": torch.ones(8, 3)}
+    path = translators.t5_as_gguf(translators.t5(), tmp_path / "umt5.gguf", more=bias)
+    with pytest.raises(
+        AtlasError, match=r"holds 1 tensors .* not call for \(enc\.blk\.1\.attn_rel_b\.weight\)"
+    ):
+        load(path)
+
+
 def exact(norm, x):
     """Their norm, which takes the mean square in float32 even of a float64."""
     return norm.weight * x * torch.rsqrt(x.square().mean(-1, keepdim=True) + norm.variance_epsilon)

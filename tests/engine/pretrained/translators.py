@@ -11,10 +11,11 @@ from typing import Any
 import sentencepiece
 import torch
 import transformers
+from sentencepiece import sentencepiece_model_pb2
 from torch import nn
 
 from engine.capture import capture
-from tests.engine.pretrained.checkpoints import VOCAB, stirred
+from tests.engine.pretrained.checkpoints import VOCAB, Writer, stirred
 
 SOURCE = torch.tensor([[3, 17, 5, 5, 29, 11, 38, 2, 1]])
 TARGET = torch.tensor([[0, 8, 22, 4, 30, 9]])
@@ -120,6 +121,77 @@ def save_marian_pieces(folder: Path) -> Path:
     names["<pad>"] = len(names)
     (folder / "vocab.json").write_text(json.dumps(names, ensure_ascii=False), encoding="utf-8")
     return folder
+
+
+def charsmap(library: sentencepiece.SentencePieceProcessor) -> bytes:
+    """The rules of normalization that a model was trained with."""
+    return proto(library).normalizer_spec.precompiled_charsmap
+
+
+def proto(library: sentencepiece.SentencePieceProcessor) -> Any:
+    """A model's own message, whose class is made when it is imported."""
+    module: Any = sentencepiece_model_pb2
+    return module.ModelProto.FromString(library.serialized_model_proto())
+
+
+def unigram_in_gguf(file: Writer, library: sentencepiece.SentencePieceProcessor, rows: int = 0) -> None:
+    """A vocabulary as T5's converter writes it, filled up to as many rows."""
+    model = proto(library)
+    fill = range(len(model.pieces), rows)
+    file.add_tokenizer_model("t5")
+    file.add_token_list([*[one.piece for one in model.pieces], *[f"[PAD{id}]" for id in fill]])
+    file.add_token_scores([*[one.score for one in model.pieces], *[-10000.0 for _ in fill]])
+    file.add_token_types([*[one.type for one in model.pieces], *[5 for _ in fill]])
+    file.add_add_space_prefix(model.normalizer_spec.add_dummy_prefix)
+    file.add_remove_extra_whitespaces(model.normalizer_spec.remove_extra_whitespaces)
+    if rules := model.normalizer_spec.precompiled_charsmap:
+        file.add_precompiled_charsmap(rules)
+    file.add_pad_token_id(0)
+    file.add_eos_token_id(1)
+    file.add_unk_token_id(2)
+
+
+def t5_as_gguf(model: Any, path: Path, more: dict[str, torch.Tensor] | None = None) -> Path:
+    """Writes a T5 as converters do, in F32, with a vocabulary of pieces, and `more` tensors."""
+    config, weights = model.config, dict(model.state_dict())
+    content = pieces(ENGLISH, pad_id=0, eos_id=1, unk_id=2, bos_id=-1)
+    with Writer(path, "t5") as file:
+        file.add_context_length(getattr(config, "n_positions", 512))
+        file.add_embedding_length(config.d_model)
+        file.add_feed_forward_length(config.d_ff)
+        file.add_block_count(config.num_layers)
+        file.add_decoder_block_count(config.num_decoder_layers)
+        file.add_head_count(config.num_heads)
+        file.add_key_length(config.d_kv)
+        file.add_value_length(config.d_kv)
+        file.add_layer_norm_eps(config.layer_norm_epsilon)
+        file.add_layer_norm_rms_eps(config.layer_norm_epsilon)
+        file.add_relative_attn_buckets_count(config.relative_attention_num_buckets)
+        file.add_decoder_start_token_id(config.decoder_start_token_id)
+        unigram_in_gguf(file, sentencepiece.SentencePieceProcessor.from_proto(content), config.vocab_size)
+        for name, values in (more or {}).items():
+            file.tensor(name, values)
+        file.tensor("token_embd.weight", weights["shared.weight"])
+        if not torch.equal(weights["lm_head.weight"], weights["shared.weight"]):
+            file.tensor("output.weight", weights["lm_head.weight"])
+        for stack, depth in {"encoder": config.num_layers, "decoder": config.num_decoder_layers}.items():
+            short, last = stack[:3], 1 if stack == "encoder" else 2
+            file.tensor(f"{short}.output_norm.weight", weights[f"{stack}.final_layer_norm.weight"])
+            table = weights[f"{stack}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"]
+            file.tensor(f"{short}.blk.0.attn_rel_b.weight", table)
+            for i in range(depth):
+                theirs, ours = f"{stack}.block.{i}.layer", f"{short}.blk.{i}"
+                names = {"attn_norm": "0.layer_norm", "ffn_norm": f"{last}.layer_norm"}
+                names |= {f"attn_{part}": f"0.SelfAttention.{part}" for part in "qkvo"}
+                if stack == "decoder":
+                    names |= {"cross_attn_norm": "1.layer_norm"}
+                    names |= {f"cross_attn_{part}": f"1.EncDecAttention.{part}" for part in "qkvo"}
+                inner = {"ffn_gate": "wi_0", "ffn_up": "wi_1"} if config.is_gated_act else {"ffn_up": "wi"}
+                for name, source in {**inner, "ffn_down": "wo"}.items():
+                    names[name] = f"{last}.DenseReluDense.{source}"
+                for name, source in names.items():
+                    file.tensor(f"{ours}.{name}.weight", weights[f"{theirs}.{source}.weight"])
+    return path
 
 
 def saved_with_pieces(family: str, folder: Path) -> Path:
