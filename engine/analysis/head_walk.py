@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from engine.analysis.strokes import STROKES
 from engine.config import AtlasError
 
 if TYPE_CHECKING:  # figures read these dataclasses, and need no torch for it
@@ -71,9 +72,12 @@ class HeadWalk:
     bias: np.ndarray | None  # (shown,) where the position scheme adds one
     masked: np.ndarray  # (shown,) -inf where hidden
     hidden: tuple[str, ...]  # (shown,) "" when visible, else "future", "window" or "padding"
-    top: float  # largest masked score of the whole row
-    exp: np.ndarray  # (shown,) exp(masked - top)
-    total: float  # sum of exp over the whole row
+    core: str  # what makes weights of masked scores, in two strokes: softmax or relu
+    top: float  # what it takes from each score: the largest of the whole row, with relu nothing
+    positive: np.ndarray  # (shown,) its first stroke: exp(masked - top), with relu max(masked, 0)
+    total: (
+        float  # what it divides these by: their sum over the whole row, with relu the number of keys in sight
+    )
     weights: np.ndarray  # (shown,)
     z: np.ndarray  # (d_k,)
     matrix: np.ndarray  # (query, key) float32, all weights of this head
@@ -98,8 +102,9 @@ class HeadWalk:
 
     @property
     def elsewhere(self) -> float:
-        """Weight that falls on keys without a column, 0..1."""
-        return max(0.0, 1.0 - float(self.weights.sum())) if len(self.shown) < len(self.key_tokens) else 0.0
+        """Weight that falls on keys without a column; of a softmax 0..1."""
+        hidden = len(self.shown) < len(self.key_tokens)
+        return max(0.0, self.row_sum - float(self.weights.sum())) if hidden else 0.0
 
     @property
     def biased(self) -> np.ndarray:
@@ -108,7 +113,7 @@ class HeadWalk:
 
     @property
     def row_sum(self) -> float:
-        """Sum of the query's whole row of weights, shown or not: 1, or 0 for a query that may look nowhere."""
+        """Sum of the query's whole row of weights, shown or not: of a softmax 1, or 0 where it may look nowhere."""
         return float(self.matrix[self.query].sum(dtype=np.float64))
 
     @property
@@ -154,8 +159,8 @@ def walk_head(
     shown = columns(len(keys.tokens), focus)
     read = taps.per_key("k", shown), taps.per_key("v", shown)
     masked_row = taps.row("masked")
-    top = float(np.max(masked_row)) if np.isfinite(masked_row).any() else 0.0
-    exp_row = np.exp(masked_row - top)
+    core = lm.config.stacks[place.stack].core
+    strokes = STROKES[core](masked_row)
     rotation = rotate(lm, taps, shown)
     q, k = (rotation.q, rotation.k) if rotation else (taps.row("q"), read[0])
     scores, scaled, biased = taps.row("scores"), taps.row("scaled"), taps.row("biased")
@@ -187,9 +192,10 @@ def walk_head(
         bias=None if np.array_equal(scaled, biased) else (biased - scaled)[list(shown)],
         masked=masked_row[list(shown)],
         hidden=tuple(reason(lm, place, bool(taps.visible[query, key]), query, key) for key in shown),
-        top=top,
-        exp=exp_row[list(shown)],
-        total=float(exp_row.sum()),
+        core=core,
+        top=strokes.top,
+        positive=strokes.positive[list(shown)],
+        total=strokes.divisor,
         weights=taps.row("weights")[list(shown)],
         z=z[head],
         matrix=taps.matrix,

@@ -7,16 +7,20 @@ import pandas as pd
 
 from engine.analysis.head_walk import HeadWalk
 
+FIRST_STROKE = {"softmax": "exp", "relu": "relu"}
+
 
 def row_table(walk: HeadWalk) -> pd.DataFrame:
-    """One row a shown key: position, token, score, scaled, bias where there is one, masked, exp, weight."""
+    """One row a shown key: position, token, score, scaled, bias where there is one, masked, the core's first
+    stroke, weight.
+    """
     columns = {
         "position": list(walk.shown),
         "token": [walk.key_tokens[key].label for key in walk.shown],
         "score": walk.scores,
         "scaled": walk.scaled,
         "masked": walk.masked,
-        "exp": walk.exp,
+        FIRST_STROKE[walk.core]: walk.positive,
         "weight": walk.weights,
     }
     table = pd.DataFrame(columns)

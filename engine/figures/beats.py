@@ -1,6 +1,6 @@
 """The words of the Attention screen: ten beats, each with a title, one sentence and its equation in real numbers.
 
-A beat may have two strokes (one product, then the row of scores; exponentials, then the division); a stroke is a Step.
+A beat may have two strokes (one product, then the row of scores; nothing negative, then the division), each a Step.
 `_` is the translator of the reader's language, as gettext gives it; English is the source.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.analysis.head_walk import HeadWalk
+from engine.figures.cores import applied, core_words
 from engine.figures.scaling import scaling
 from engine.figures.theme import MINUS_INFINITY, number
 
@@ -38,7 +39,7 @@ class Step:
 
 def steps(walk: HeadWalk, _: Translate) -> tuple[Step, ...]:
     """The walk's steps, in order; a step for the position bias only where the model has one."""
-    parts = [tokens, projections, position, one_product, score_row, scale, bias, mask, exponentials, divide]
+    parts = [tokens, projections, position, one_product, score_row, scale, bias, mask, first_stroke, divide]
     parts += [weighted_sum, all_queries, heads_together]
     return tuple(step for part in parts if (step := part(walk, _)) is not None)
 
@@ -189,7 +190,7 @@ def mask(walk: HeadWalk, _: Translate) -> Step:
         "padding": _("it is padding"),
     }
     if hidden:
-        sentence = _("{hidden} of {total} keys are hidden: minus infinity takes them out before softmax.")
+        sentence = core_words(walk, _).hidden
     else:
         sentence = _("Nothing is hidden from this query: it may read all {total} keys.")
     result = f"{MINUS_INFINITY} ({reasons[why]})" if why else number(walk.masked[walk.column])
@@ -211,33 +212,23 @@ def mask(walk: HeadWalk, _: Translate) -> Step:
     )
 
 
-def exponentials(walk: HeadWalk, _: Translate) -> Step:
-    sentence = _("Subtract the row's maximum and exponentiate: all positive, the largest exactly 1.")
+def first_stroke(walk: HeadWalk, _: Translate) -> Step:
+    core = core_words(walk, _)
     equation = (
-        (f"exp({number(walk.masked[walk.column])} − {number(walk.top)}) = ".replace("− −", "+ "), ""),
-        (number(walk.exp[walk.column], 4), "weight"), ("     Σ = ", ""), (number(walk.total, 4), "result"),
+        (f"{applied(walk, walk.column)} = ", ""), (number(walk.positive[walk.column], 4), "weight"),
+        (f"     {core.sign} = ", ""), (core.divisor, "result"),
     )  # fmt: skip
-    return Step(
-        "7a", _("softmax"), _("Softmax, first stroke: exponentials"), sentence, equation, "exp", ("weights",)
-    )
+    return Step("7a", core.short, *core.first, equation, "positive", ("weights",))
 
 
 def divide(walk: HeadWalk, _: Translate) -> Step:
-    sentence = _("Divide by the sum: the row now adds up to 1. These are the attention weights.")
+    core = core_words(walk, _)
     equation = (
         ("weight(", "weight"), (query_name(walk), "query"), (" → ", ""), (key_name(walk), "key"), (") = ", "weight"),
-        (f"{number(walk.exp[walk.column], 4)} / {number(walk.total, 4)} = ", ""),
+        (f"{number(walk.positive[walk.column], 4)} / {core.divisor} = ", ""),
         (share(float(walk.weights[walk.column])), "result"),
     )  # fmt: skip
-    return Step(
-        "7",
-        _("softmax"),
-        _("Softmax, second stroke: divide by the sum"),
-        sentence,
-        equation,
-        "weights",
-        ("weights",),
-    )
+    return Step("7", core.short, *core.second, equation, "weights", ("weights",))
 
 
 def weighted_sum(walk: HeadWalk, _: Translate) -> Step:
@@ -259,14 +250,14 @@ def weighted_sum(walk: HeadWalk, _: Translate) -> Step:
 
 def all_queries(walk: HeadWalk, _: Translate) -> Step:
     rows, keys = walk.matrix.shape
-    sentence = _("Every token asks in the same way, all at once: one row each, and each row adds up to 1.")
+    core = core_words(walk, _)
     added = (" + bias" if walk.bias is not None else "") + ("" if walk.visible.all() else " + mask")
     equation = (
         ("A", "weight"),
-        (f" = softmax(Q Kᵀ{scaling(walk, _).formula}{added})", ""),
+        (f" = {core.formula.format(f'Q Kᵀ{scaling(walk, _).formula}{added}')}", ""),
         (f"     {rows} × {keys}", "result"),
     )
-    return Step("9", _("all rows"), _("All queries"), sentence, equation, "matrix", ("weights",))
+    return Step("9", _("all rows"), _("All queries"), core.rows, equation, "matrix", ("weights",))
 
 
 def heads_together(walk: HeadWalk, _: Translate) -> Step:

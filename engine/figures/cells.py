@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from engine.figures.cores import applied, core_words
 from engine.figures.drawing import CLEAR, Drawing, Part, Trace, each, square
 from engine.figures.scaling import scaled_text
 from engine.figures.sheet import CELLS, EM
@@ -16,9 +17,9 @@ READABLE = 12  # width in pixels of a column below which a cell holds no number
 
 
 def starts_at(drawing: Drawing, lane: str) -> int:
-    """The step on which a row takes its place. Where a beat has two strokes, exp and scaled are the first of them."""
-    beat = {"scores": "4", "scaled": "5", "biased": "5", "masked": "6", "exp": "7", "weights": "7"}[lane]
-    return drawing.first(int(beat)) if lane in ("exp", "scaled") else drawing.at(beat)
+    """The step on which a row takes its place. Of two strokes positive and scaled are the first."""
+    beat = {"scores": "4", "scaled": "5", "biased": "5", "masked": "6", "positive": "7", "weights": "7"}[lane]
+    return drawing.first(int(beat)) if lane in ("positive", "scaled") else drawing.at(beat)
 
 
 def row_values(drawing: Drawing, lane: str) -> np.ndarray:
@@ -26,7 +27,7 @@ def row_values(drawing: Drawing, lane: str) -> np.ndarray:
     walk = drawing.walk
     return {
         "scores": walk.scores, "scaled": walk.scaled, "biased": walk.biased, "masked": walk.masked,
-        "exp": walk.exp, "weights": walk.weights,
+        "positive": walk.positive, "weights": walk.weights,
     }[lane]  # fmt: skip
 
 
@@ -34,7 +35,7 @@ def row_colors(drawing: Drawing, lane: str) -> list[str]:
     """Fill of each cell. Scores and scaled scores share one range, so that the division is seen to shrink it."""
     walk, theme = drawing.walk, drawing.theme
     values = row_values(drawing, lane)
-    if lane in ("exp", "weights"):
+    if lane in ("positive", "weights"):
         return [
             theme.faint if hidden else theme.weight_color(float(v))
             for v, hidden in zip(values, walk.hidden, strict=True)
@@ -49,7 +50,7 @@ def row_texts(drawing: Drawing, lane: str) -> list[str]:
     sheet = drawing.sheet
     if min(column.width for column in sheet.columns) < READABLE:
         return [""] * len(sheet.columns)
-    show = cell_weight if lane in ("exp", "weights") else cell_number
+    show = cell_weight if lane in ("positive", "weights") else cell_number
     values = row_values(drawing, lane)
     texts = [MINUS_INFINITY if np.isinf(v) else show(float(v), True) for v in values]
     if max(map(len, texts)) * sheet.format.cell * EM <= sheet.cell * 1.06:
@@ -94,7 +95,7 @@ def cell_lane(drawing: Drawing, lane: str) -> list[Part]:
 def ink(drawing: Drawing, lane: str, fills: list[str], opacity: float, seen: list[bool]) -> list[str]:
     """Colour of the numbers: readable on what the cell looks like; muted where a key is hidden."""
     walk, theme = drawing.walk, drawing.theme
-    after_mask = lane in ("masked", "exp", "weights")
+    after_mask = lane in ("masked", "positive", "weights")
     return [
         CLEAR
         if not s
@@ -149,8 +150,7 @@ def ring(drawing: Drawing, at: int) -> Part:
 def equations(drawing: Drawing, lane: str) -> list[str]:
     """How each cell of a row was made, for hovering."""
     walk = drawing.walk
-    top = number(walk.top, 4)
-    bias = walk.biased - walk.scaled
+    bias, divisor = walk.biased - walk.scaled, core_words(walk, str).divisor
     lines = {
         "scores": lambda c: f"q·k = {number(float(walk.scores[c]), 4)}",
         "scaled": lambda c: scaled_text(walk, c),
@@ -158,11 +158,7 @@ def equations(drawing: Drawing, lane: str) -> list[str]:
             f"{number(float(walk.scaled[c]), 4)} + {number(float(bias[c]), 4)} = {number(float(walk.biased[c]), 4)}"
         ),
         "masked": lambda c: f"{number(float(walk.biased[c]), 4)} → {number(float(walk.masked[c]), 4)}",
-        "exp": lambda c: (
-            f"exp({number(float(walk.masked[c]), 4)} − ({top})) = {number(float(walk.exp[c]), 4)}"
-        ),
-        "weights": lambda c: (
-            f"{number(float(walk.exp[c]), 4)} / {number(walk.total, 4)} = {walk.weights[c]:.4f}"
-        ),
+        "positive": lambda c: f"{applied(walk, c, 4)} = {number(float(walk.positive[c]), 4)}",
+        "weights": lambda c: f"{number(float(walk.positive[c]), 4)} / {divisor} = {walk.weights[c]:.4f}",
     }
     return [f"{walk.key_tokens[key].label}: {lines[lane](column)}" for column, key in enumerate(walk.shown)]

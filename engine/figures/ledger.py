@@ -33,7 +33,7 @@ def lanes_of(walk: HeadWalk) -> list[str]:
     names += ["rotated"] if walk.rotation else []
     names += ["products", "scores", "scaled"]
     names += ["biased"] if walk.bias is not None else []
-    return [*names, "masked", "exp", "weights", "values", "heads"]
+    return [*names, "masked", "positive", "weights", "values", "heads"]
 
 
 def ledger(walk: HeadWalk, *, theme: Theme, form: Format, translate: Translate) -> go.Figure:

@@ -118,7 +118,7 @@ class Sheet:
 
 
 STRIPS = {"x": 0.85, "k": 1.0, "rotated": 1.0, "products": 1.0, "values": 1.15, "heads": 1.1}
-CELLS = {"scores": 1.0, "scaled": 1.0, "biased": 1.0, "masked": 1.0, "exp": 1.0, "weights": 1.12}
+CELLS = {"scores": 1.0, "scaled": 1.0, "biased": 1.0, "masked": 1.0, "positive": 1.0, "weights": 1.12}
 
 
 def lay_out(form: Format, labels: Sequence[str], lanes: Sequence[str]) -> Sheet:

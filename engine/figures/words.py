@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.figures.cores import core_words
 from engine.figures.drawing import CLEAR, Drawing, Part, Trace, each, still
 from engine.figures.scaling import scaling
-from engine.figures.theme import number
 
 MOST = 64  # numbers of a residual vector that a strip shows
 
 BEAT = {
-    "x": 1, "k": 2, "rotated": 3, "products": 4, "scores": 4, "scaled": 5, "biased": 5, "masked": 6, "exp": 7,
+    "x": 1, "k": 2, "rotated": 3, "products": 4, "scores": 4, "scaled": 5, "biased": 5, "masked": 6, "positive": 7,
     "weights": 7, "values": 8, "heads": 10,
 }  # fmt: skip
 
@@ -44,8 +44,7 @@ def lane_words(drawing: Drawing) -> dict[str, tuple[str, str]]:
         "scaled": (scaled.sign, scaled.remark),
         "biased": (_("+ bias"), _("by distance")),
         "masked": (_("mask"), _("hidden: minus infinity")),
-        "exp": (_("exp"), _("minus the maximum")),
-        "weights": (_("÷ sum"), _("now they add to 1")),
+        **core_words(drawing.walk, _).lanes,
         "values": (_("weight × v"), _("what tokens give")),
         "heads": (_("heads → W_O"), _("joined, then added")),
     }
@@ -80,10 +79,13 @@ def is_values(drawing: Drawing, lane: str, step: int) -> bool:
 
 
 def row_sums(drawing: Drawing) -> Part:
-    """At the right of the softmax's two lanes the sums of their whole rows, and the letter before z."""
+    """At the right of the core's two lanes what the first is divided by and the sum of the second, and before z its
+    letter.
+    """
     walk, sheet, theme = drawing.walk, drawing.sheet, drawing.theme
+    core = core_words(walk, str)
     items = [
-        ("exp", f"Σ {number(walk.total, 4)}", drawing.first(7), theme.muted),
+        ("positive", f"{core.sign} {core.divisor}", drawing.first(7), theme.muted),
         ("weights", f"<b>Σ {walk.row_sum:.3f}</b>", drawing.at("7"), theme.accent),
         ("values", "<b>z</b>", drawing.at("8"), theme.value),
     ]

@@ -94,6 +94,8 @@ def reads_from(walk: HeadWalk) -> str:
     row = walk.matrix[walk.query]
     order = np.argsort(-row, kind="stable")[:2]
     first, second = (apart(walk.key_tokens[int(key)].label) for key in (*order, *order)[:2])
+    if row[order[0]] == 0 and walk.visible[walk.query].any():
+        return _("“{query}” reads from nothing: none of its scores is above 0.").format(query=asker(walk))
     if row[order[0]] == 0:
         return _("“{query}” may look at nothing: its row is all zeros.").format(query=asker(walk))
     if len(order) < 2 or row[order[1]] < SHARE:

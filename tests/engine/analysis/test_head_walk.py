@@ -36,7 +36,7 @@ def test_pocket_by_hand(pocket):
     assert pocket.scaled.tolist() == [1, 2, -0.5]
     assert pocket.top == 2
     total = math.exp(-1) + 1 + math.exp(-2.5)
-    np.testing.assert_allclose(pocket.exp, [math.exp(-1), 1, math.exp(-2.5)], rtol=1e-12)
+    np.testing.assert_allclose(pocket.positive, [math.exp(-1), 1, math.exp(-2.5)], rtol=1e-12)
     np.testing.assert_allclose(pocket.total, total, rtol=1e-12)
     np.testing.assert_allclose(pocket.weights, [0.25371618, 0.68967210, 0.05661172], atol=1e-7)
     np.testing.assert_allclose(pocket.z, [1 / total, 0, 1 / total, math.exp(-1) / total], rtol=1e-6)
@@ -127,7 +127,7 @@ def test_a_long_text_keeps_the_whole_row_s_sum():
     assert len(walk.shown) == 32
     assert walk.row_sum == pytest.approx(1, abs=1e-6)
     assert walk.weights.sum() + walk.elsewhere == pytest.approx(1, abs=1e-6)
-    assert walk.exp.sum() < walk.total
+    assert walk.positive.sum() < walk.total
     whole = lm.layer_trace(lm.trace("abcdefgh" * 10), "decoder", 1)["decoder.layers.1.self_attention.scores"]
     assert walk.score_range == (whole[0, 0, 79].min().item(), whole[0, 0, 79].max().item())
     assert walk.scaled_range == pytest.approx([value / 2 for value in walk.score_range])  # d_k is 4

@@ -40,7 +40,7 @@ def test_every_number_follows_from_the_ones_before(model, kind):
     added = made.scaled if made.bias is None else made.scaled + made.bias
     seen = [not why for why in made.hidden]
     np.testing.assert_allclose(added[seen], made.masked[seen], atol=1e-6)
-    np.testing.assert_allclose(made.exp / made.total, made.weights, atol=1e-6)
+    np.testing.assert_allclose(made.positive / made.total, made.weights, atol=1e-6)
     np.testing.assert_allclose(made.weighted.sum(axis=0), made.z, atol=1e-6)
 
 

@@ -96,7 +96,7 @@ def test_the_first_query_is_on_top():
 
 def test_cells_slide_from_lane_to_lane_and_keep_their_ids():
     spec = spec_of(walk(SENTENCE))
-    names = ("scores", "scaled", "masked", "exp", "weights")
+    names = ("scores", "scaled", "masked", "positive", "weights")
     end = dict(zip(names, (row["y"][0] for row in cells(spec, "10")), strict=True))
     assert sorted(end.values()) == list(end.values())
     for row in cells(spec):
@@ -117,7 +117,7 @@ def test_one_product_first_then_the_row():
 def test_masked_is_not_zero():
     made = walk(SENTENCE, query=2)
     rows = dict(
-        zip(("scores", "scaled", "masked", "exp", "weights"), cells(spec_of(made), "10"), strict=True)
+        zip(("scores", "scaled", "masked", "positive", "weights"), cells(spec_of(made), "10"), strict=True)
     )
     assert rows["masked"]["text"][3:] == ["−∞", "−∞"]
     assert rows["weights"]["text"][3:] == ["0", "0"]
@@ -232,7 +232,7 @@ def test_changes_are_what_differs_somewhere():
 
 
 def test_columns_follow_their_tokens_then_tilt():
-    lanes = ["x", "k", "products", "scores", "scaled", "masked", "exp", "weights", "values", "heads"]
+    lanes = ["x", "k", "products", "scores", "scaled", "masked", "positive", "weights", "values", "heads"]
     few = lay_out(FORMATS["wide"], ["a"] * 4, lanes)
     assert len({round(column.width) for column in (few.query, *few.columns)}) == 1
     uneven = lay_out(FORMATS["wide"], ["it"] * 9 + ["because", "internat…"], lanes)
