@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import tokenizers
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
@@ -267,6 +269,18 @@ def test_words() -> None:
     assert tokenizer.decode(encoding.ids) == "the cat the cat ."
 
 
+def test_chinese_is_cut_into_the_longest_known_words_and_joined_without_blanks() -> None:
+    tokenizer = WordTokenizer(["电影", "电影院", "在", "。", "at", "the", "cinema"])
+    encoding = tokenizer.encode("我在 电影院看电影。")
+    assert encoding.labels == ["我", "在", "电影院", "看", "电影", "。"]
+    assert [(token.start, token.end) for token in encoding.tokens][1:3] == [(1, 2), (3, 6)]
+    assert encoding.ids == [3, 6, 5, 3, 4, 7]
+    assert tokenizer.decode([6, 5, 7]) == "在电影院。"
+    assert tokenizer.decode(tokenizer.ids("at the cinema")) == "at the cinema"
+    assert tokenizer.encode("at电影").labels == ["at", "电影"]
+    assert tokenizer.decode([8, 4, 10]) == "at电影cinema"
+
+
 def test_a_typed_special_is_only_text_to_our_own() -> None:
     assert WordTokenizer(["s"]).encode("<s>").ids == [3, 4, 3]
     assert not any(token.special for token in CharacterTokenizer("<s>/").encode("<s>").tokens)
@@ -305,3 +319,37 @@ def test_an_id_beyond_the_vocabulary_is_shown_by_its_number() -> None:
 def test_a_decoders_input_has_no_end_that_a_template_would_add() -> None:
     assert word_piece().encode("the").ids == [2, 4, 3]
     assert word_piece().encode("the", begin=True).ids == [4]
+
+
+@pytest.mark.parametrize(
+    "make", [byte_level, word_piece, lambda: CharacterTokenizer("abc dé👍"), lambda: WordTokenizer(["a"])]
+)
+@pytest.mark.parametrize("text", HARD)
+def test_ids_and_spans_alone_are_those_of_the_tokens(make: Callable[[], Tokenizer], text: str) -> None:
+    tokenizer = make()
+    tokens = tokenizer.encode(text).tokens
+    assert tokenizer.ids(text) == [token.id for token in tokens]
+    assert len(tokenizer.spans(text)) == len(tokens)
+    assert all(
+        span == (token.start, token.end)
+        for span, token in zip(tokenizer.spans(text), tokens, strict=True)
+        if not token.special
+    )
+
+
+def test_a_mark_belongs_to_its_letter_even_where_both_are_known() -> None:
+    tokenizer = CharacterTokenizer(["e", "\u0301", "e\u0301"])
+    assert tokenizer.ids("e\u0301ee\u0301") == [6, 4, 6]
+
+
+def test_ids_may_be_changed_by_who_asked_for_them() -> None:
+    tokenizer = byte_level()
+    tokenizer.ids("ab").append(0)
+    assert len(tokenizer.ids("ab")) == 2
+
+
+def test_masks_of_bert_and_roberta_are_known() -> None:
+    assert word_piece().mask_id is None
+    library = tokenizers.Tokenizer(models.WordLevel({"[UNK]": 0, "[MASK]": 1}, unk_token="[UNK]"))
+    library.add_special_tokens(["[MASK]"])
+    assert PretrainedTokenizer(library).mask_id == 1

@@ -7,8 +7,7 @@ import random
 
 import pytest
 
-from engine.config import AtlasError
-from engine.training.tasks import exact, is_held_out, task_named
+from engine.training.tasks import is_held_out
 from engine.training.tasks.date_forms import LOCALES, NEVER_TRAINED, NUMERIC, Part, forms_in_words, written
 from engine.training.tasks.date_habits import (
     HABITS,
@@ -176,13 +175,3 @@ def test_every_habit_is_heard_of_now_and_then() -> None:
     assert "2025 年 6 月 3 日 星期二" in typed
     assert len(typed) > 15
     assert all(0 < probability < 1 for probability in HABITS.values())
-
-
-def test_exact_counts_whole_targets(dates: Dates) -> None:
-    examples = dates.draw(2, random.Random(0))
-    assert exact(examples, [examples[0].target, examples[1].target[:-1]]) == 0.5
-
-
-def test_an_unknown_task_is_refused_by_name() -> None:
-    with pytest.raises(AtlasError, match="no task 'telepathy', only dates"):
-        task_named("telepathy")
