@@ -308,6 +308,40 @@ class StackConfig(Settings):
         return self.placement in ("pre", "sandwich")
 
 
+class Patches(Settings):
+    """Squares of an image, `patch` pixels wide, in place of tokens (Dosovitskiy et al. 2020); all sizes in pixels.
+
+    They stand in rows from the top left, after one trained vector that stands for the whole image.
+    """
+
+    height: PositiveInt
+    width: PositiveInt
+    patch: PositiveInt
+    channels: PositiveInt = 1
+
+    @model_validator(mode="after")
+    def _cut_evenly(self) -> Patches:
+        if self.height % self.patch or self.width % self.patch:
+            raise AtlasError(
+                "an image of {height} x {width} pixels is not cut evenly into patches of {patch}",
+                height=self.height, width=self.width, patch=self.patch,
+            )  # fmt: skip
+        return self
+
+    @property
+    def rows(self) -> int:
+        return self.height // self.patch
+
+    @property
+    def columns(self) -> int:
+        return self.width // self.patch
+
+    @property
+    def positions(self) -> int:
+        """How many vectors an image becomes, the one for the whole included."""
+        return 1 + self.rows * self.columns
+
+
 class NoHead(Settings):
     """What leaves the encoder is what is wanted: a vector for each token."""
 
@@ -338,6 +372,7 @@ class TransformerConfig(Settings):
     """A whole model. Encoder, decoder or both: the assembly follows from which of them exist.
 
     encoder_head: what an encoder that stands alone ends in.
+    patches: it reads images cut so, not text; vocab_size then counts what its tokenizer has names for, no more.
     scale_embeddings: vectors are multiplied by sqrt(d_model) on the way in (Vaswani et al. 2017, section 3.4).
     logit_scale: what leaves the last stack is multiplied by it on the way out (T5: 1 / sqrt(d_model)).
     """
@@ -348,6 +383,7 @@ class TransformerConfig(Settings):
     encoder: StackConfig | None = None
     decoder: StackConfig | None = None
     encoder_head: EncoderHead = NoHead()
+    patches: Patches | None = None
     tied_embeddings: bool = True
     scale_embeddings: bool = True
     head_bias: bool = False
@@ -364,9 +400,23 @@ class TransformerConfig(Settings):
             raise AtlasError(
                 "only an encoder that stands alone has a head of its own, not one beside a decoder"
             )
+        if self.patches:
+            self._refuse_images(self.patches)
         for name, stack in self.stacks.items():
             object.__setattr__(self, name, stack.fitted(self.d_model))
         return self
+
+    def _refuse_images(self, patches: Patches) -> None:
+        """Raises AtlasError for a model that cannot read images cut so."""
+        if self.decoder:
+            raise AtlasError("only an encoder that stands alone reads images")
+        if self.encoder_head.kind == "tokens":
+            raise AtlasError("a model that reads images has no tokens to predict in their places")
+        if self.max_len < patches.positions:
+            raise AtlasError(
+                "an image becomes {needed} positions, but max_len is {max_len}",
+                needed=patches.positions, max_len=self.max_len,
+            )  # fmt: skip
 
     @property
     def stacks(self) -> dict[str, StackConfig]:

@@ -20,6 +20,7 @@ from engine.model.feed_forward import ACTIVATIONS, FeedForward, GatedFeedForward
 from engine.model.initialise import initialise
 from engine.model.masks import Causal, Full, Mask, Window
 from engine.model.norms import LayerNorm, Residual, RMSNorm
+from engine.model.patches import Patches
 from engine.model.pooling import POOLS
 from engine.model.positions import (
     Alibi,
@@ -63,17 +64,28 @@ def build_empty(config: TransformerConfig) -> Transformer:
 
 
 def assemble(config: TransformerConfig) -> Transformer:
-    embedding = Embedding(config.vocab_size, config.d_model, scaled=config.scale_embeddings)
     if config.decoder is None:
-        return EncoderOnly(embedding=embedding, encoder=encoder_of(config), **head_of_encoder(config))
+        return EncoderOnly(
+            embedding=patches(config.patches, config.d_model) if config.patches else embedding(config),
+            encoder=encoder_of(config),
+            **head_of_encoder(config),
+        )
     if config.encoder is None:
-        return DecoderOnly(embedding=embedding, decoder=decoder_of(config), head=head(config))
+        return DecoderOnly(embedding=embedding(config), decoder=decoder_of(config), head=head(config))
     return EncoderDecoder(
-        embedding=embedding,
+        embedding=embedding(config),
         encoder=encoder_of(config),
         decoder=decoder_of(config),
         head=head(config),
     )
+
+
+def embedding(config: TransformerConfig) -> Embedding:
+    return Embedding(config.vocab_size, config.d_model, scaled=config.scale_embeddings)
+
+
+def patches(config: settings.Patches, d_model: int) -> Patches:
+    return Patches(config.height, config.width, config.patch, config.channels, d_model)
 
 
 def head(config: TransformerConfig) -> Head:

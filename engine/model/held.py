@@ -41,9 +41,11 @@ def refuse_too_few(
 
 
 def _entries(config: TransformerConfig) -> int:
-    """Rows of the largest table or head."""
+    """Rows of the largest table or head, or numbers of a patch."""
     classes = config.encoder_head.n_classes if isinstance(config.encoder_head, ClassHead) else 0
-    return max(config.vocab_size, classes)
+    patches = config.patches
+    read = config.vocab_size if patches is None else patches.patch**2 * patches.channels
+    return max(read, classes)
 
 
 def numbers(shapes: Mapping[str, tuple[int, ...]]) -> int:

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from engine.model.attention import Attention
 from engine.model.feed_forward import FeedForward, GatedFeedForward
 from engine.model.norms import LayerNorm, RMSNorm
+from engine.model.patches import Patches
 from engine.model.positions import Shaw
 from engine.model.stack import Stack
 from engine.model.transformer import Head, Transformer
@@ -109,6 +110,8 @@ def draw(module: nn.Module, scheme: Scheme, generator: torch.Generator) -> None:
                 scheme.matrix(module.weight, generator)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
+        case Patches():
+            scheme.table(module.class_token, generator)
         case Shaw():
             for table in (*module.keys, *module.values):
                 scheme.table(table, generator)

@@ -29,6 +29,22 @@ def check_ids(ids: Tensor, limit: int) -> None:
         )  # fmt: skip
 
 
+def check_images(images: Tensor, shape: tuple[int, int, int]) -> None:
+    """Images (batch, height, width, channels) of that shape, in finite numbers. Raises AtlasError."""
+    if images.ndim != 4 or images.shape[1:] != shape or not images.shape[0]:
+        raise AtlasError(
+            "images must be of shape (batch, {height}, {width}, {channels}), not {got}",
+            height=shape[0], width=shape[1], channels=shape[2], got=tuple(images.shape),
+        )  # fmt: skip
+    if not images.is_floating_point():
+        raise AtlasError(
+            "images must be floating-point numbers, not {dtype}",
+            dtype=str(images.dtype).removeprefix("torch."),
+        )
+    if not images.isfinite().all():
+        raise AtlasError("images must be finite numbers, and these hold some that are not")
+
+
 def check_segments(segments: Tensor, x: Tensor, limit: int) -> None:
     """Segment ids (batch or 1, pos) beside x (batch, pos, d_model). Raises AtlasError."""
     _check_whole(segments, "segments")

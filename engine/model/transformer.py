@@ -1,5 +1,5 @@
-"""Three assemblies of the same stacks. Ids (batch, pos) go in, vectors or logits (batch, pos, ..) come out, or the
-logits of classes (batch, class).
+"""Three assemblies of the same stacks. Ids (batch, pos) go in, or images (batch, height, width, channels); vectors or
+logits (batch, pos, ..) come out, or the logits of classes (batch, class).
 
 Texts of different lengths are filled up on the right, and `lengths` says how long each really is.
 """
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from engine.capture import Tap
 from engine.model.cache import NoCache
 from engine.model.inputs import check_ids
+from engine.model.patches import Patches
 from engine.model.pooling import Pool, each
 from engine.model.slots import Slot, unchanged
 from engine.model.stack import NO_CACHE, Stack
@@ -48,19 +49,30 @@ class Head(nn.Module):
         self.scale = scale
 
     def forward(
-        self, x: Float[Tensor, "*place d_model"], embedding: Embedding
+        self, x: Float[Tensor, "*place d_model"], embedding: Embedding | Patches
     ) -> Float[Tensor, "*place logits"]:
         x = x if self.scale == 1 else x * self.scale
-        return F.linear(x, embedding.table.weight if self.weight is None else self.weight, self.bias)
+        return F.linear(x, tied_to(embedding) if self.weight is None else self.weight, self.bias)
+
+
+def tied_to(embedding: Embedding | Patches) -> Tensor:
+    """The matrix that tied weights are."""
+    assert isinstance(embedding, Embedding)  # the settings tie no logits to patches
+    return embedding.table.weight
 
 
 class EncoderOnly(nn.Module):
-    """Reads in both directions, and gives a vector for each token (BERT); with a head the logits of each token, or of
-    what it makes of all of them where they are pooled.
+    """Reads in both directions, and gives a vector for each token or patch (BERT, ViT); with a head the logits of
+    each, or where they are pooled those of all together. Images take the place of `ids` where patches are embedded.
     """
 
     def __init__(
-        self, *, embedding: Embedding, encoder: Stack, head: Head | None = None, pool: Pool | None = None
+        self,
+        *,
+        embedding: Embedding | Patches,
+        encoder: Stack,
+        head: Head | None = None,
+        pool: Pool | None = None,
     ) -> None:
         super().__init__()
         self.embedding = embedding
@@ -71,7 +83,7 @@ class EncoderOnly(nn.Module):
 
     def forward(
         self,
-        ids: Int[Tensor, "batch pos"],
+        ids: Int[Tensor, "batch pos"] | Float[Tensor, "batch height width channels"],
         lengths: Int[Tensor, " batch"] | None = None,
         segments: Int[Tensor, "#batch pos"] | None = None,
     ) -> Float[Tensor, "batch ..."]:
@@ -79,7 +91,7 @@ class EncoderOnly(nn.Module):
         return self.logits(self.head(x, self.embedding))
 
 
-def headless(x: Float[Tensor, "batch pos d_model"], embedding: Embedding) -> Tensor:
+def headless(x: Float[Tensor, "batch pos d_model"], embedding: Embedding | Patches) -> Tensor:
     """Where there is no head, vectors come out."""
     return x
 

@@ -6,11 +6,12 @@ What should be equal is compared relative to the largest number; what must be ex
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Shaped
 from torch import Tensor
 
 from engine.capture import Trace, capture
@@ -39,7 +40,7 @@ class Check:
 @torch.no_grad()
 def verify(lm: LanguageModel, text: str | None = None) -> list[Check]:
     """Every invariant that applies to this model, on a text or on tokens spread over its vocabulary."""
-    ids = lm.batch(lm.encode(text).ids)[0] if text else spread(lm)
+    ids = lm.batch(lm.encode(text).ids)[0] if text else made_up(lm)
     with capture(names=()):
         explicit = read(lm, ids)
     with capture() as trace:
@@ -50,20 +51,25 @@ def verify(lm: LanguageModel, text: str | None = None) -> list[Check]:
         Check("the fused and the explicit path agree", measures.apart(read(lm, ids), explicit), rounding),
         Check("hidden keys weigh nothing", measures.hidden_weight(trace), 0.0),
         Check("the heads add up to the output", measures.heads_off(lm, trace), rounding),
-        Check("padding changes nothing", measures.padding_off(lm, ids), rounding),
+        *of_texts(lm, ids, rounding),
         *of_a_decoder(lm, ids, rounding),
         *of_some_stacks(lm, ids, trace, rounding),
     ]
 
 
-def of_a_decoder(lm: LanguageModel, ids: Int[Tensor, " pos"], rounding: float) -> Iterator[Check]:
+def of_texts(lm: LanguageModel, ids: Shaped[Tensor, "*one"], rounding: float) -> Iterator[Check]:
+    if not lm.config.patches:  # images are all of one size
+        yield Check("padding changes nothing", measures.padding_off(lm, ids), rounding)
+
+
+def of_a_decoder(lm: LanguageModel, ids: Shaped[Tensor, "*one"], rounding: float) -> Iterator[Check]:
     if lm.config.decoder:
         yield Check("a later token leaves earlier ones alone", measures.leak(lm, ids), 0.0)
         yield Check("a cache of keys and values changes nothing", measures.cache_off(lm, ids), rounding)
 
 
 def of_some_stacks(
-    lm: LanguageModel, ids: Int[Tensor, " pos"], trace: Trace, rounding: float
+    lm: LanguageModel, ids: Shaped[Tensor, "*one"], trace: Trace, rounding: float
 ) -> Iterator[Check]:
     """What follows from the settings of a stack: its core, its norms, its position scheme."""
     stacks = lm.config.stacks.items()
@@ -80,7 +86,10 @@ def of_some_stacks(
         yield Check("of positions only distances count", found, rounding)
 
 
-def spread(lm: LanguageModel) -> Int[Tensor, " pos"]:
-    """Ids over the whole vocabulary, few enough to leave room for padding."""
+def made_up(lm: LanguageModel) -> Shaped[Tensor, "*one"]:
+    """Ids over the whole vocabulary, few enough to leave room for padding; or an image, from black to white."""
+    if patches := lm.config.patches:
+        shape = patches.height, patches.width, patches.channels
+        return torch.linspace(0, 1, math.prod(shape), dtype=lm.dtype, device=lm.device).reshape(shape)
     length = max(1, min(LENGTH, lm.max_len // 2))
     return torch.linspace(0, lm.config.vocab_size - 1, length, device=lm.device).long()

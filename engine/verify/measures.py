@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 from torch import Tensor
 
 from engine.capture import Trace, capture
@@ -21,10 +21,10 @@ SHIFT = 7  # positions
 
 
 def read(
-    lm: LanguageModel, ids: Int[Tensor, " pos"], length: int | None = None, target: Tensor | None = None
+    lm: LanguageModel, ids: Shaped[Tensor, "*one"], length: int | None = None, target: Tensor | None = None
 ) -> Float[Tensor, "read out"]:
-    """What the model makes of ids, `length` of them real; an encoder-decoder reads them as target too, and a
-    classifier's logits are one row.
+    """What the model makes of ids, `length` of them real, or of one image; an encoder-decoder reads ids as target too,
+    and a classifier's logits are one row.
     """
     lengths = None if length is None else torch.tensor([length], device=ids.device)
     if isinstance(lm.model, EncoderDecoder):
@@ -105,7 +105,7 @@ def cache_off(lm: LanguageModel, ids: Int[Tensor, " pos"]) -> float:
     return apart(torch.cat(pieces, dim=1)[0], read(lm, ids))
 
 
-def added_off(lm: LanguageModel, ids: Int[Tensor, " pos"], trace: Trace, stacks: Sequence[str]) -> float:
+def added_off(lm: LanguageModel, ids: Shaped[Tensor, "*one"], trace: Trace, stacks: Sequence[str]) -> float:
     """How much what is added to the embeddings at a position depends on the token that stands there."""
     with capture(["*.embed", "*.position"]) as other:
         read(lm, ids.flip(0))

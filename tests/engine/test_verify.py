@@ -12,7 +12,9 @@ from engine.config import (
     ClassHead,
     EncoderHead,
     Learned,
+    NoHead,
     NoPositions,
+    Patches,
     Rope,
     Shaw,
     StackConfig,
@@ -46,6 +48,19 @@ def test_every_variant_passes(variant: str) -> None:
 def test_an_encoder_with_any_head_passes(head: EncoderHead) -> None:
     settings = bert().model_copy(update={"encoder_head": head})
     assert [check for check in verify(language_model(settings)) if not check.ok] == []
+
+
+@pytest.mark.parametrize("positions", [Learned(), Rope(), Shaw()], ids=lambda p: p.scheme)
+@pytest.mark.parametrize("head", [NoHead(), ClassHead(n_classes=3)], ids=lambda head: head.kind)
+def test_a_model_that_reads_images_passes(head: EncoderHead, positions: Any) -> None:
+    cut = Patches(height=4, width=4, patch=2, channels=2)
+    settings = config(encoder=stack(positions=positions), encoder_head=head, patches=cut)
+    checks = verify(language_model(settings))
+    assert [check for check in checks if not check.ok] == []
+    assert {check.name for check in checks} == {
+        "listening changes nothing", "the fused and the explicit path agree", "hidden keys weigh nothing",
+        "the heads add up to the output", SUM, STREAM, ADDED if positions.scheme == "learned" else SHIFT,
+    }  # fmt: skip
 
 
 SUM = "the weights of a query sum to 1"
