@@ -11,11 +11,17 @@ TOO_MUCH = 10
 
 def refuse(step: int, loss: float, gradient_norm: float, rate: float, limit: float) -> None:
     """Raises DivergedError for a loss or a gradient that is not finite, and for a loss (nats) above the limit."""
-    if not (math.isfinite(loss) and math.isfinite(gradient_norm)):
+    if not math.isfinite(loss):
         raise DivergedError(
-            "step {step} is not made, since its {what} is not a finite number: the weights stay as they were. "
+            "step {step} is not made, since its loss is not a finite number: the weights stay as they were. "
             "A learning rate below {rate} or a longer warm-up may help",
-            step=step, what="gradient" if math.isfinite(loss) else "loss", rate=f"{rate:.2g}",
+            step=step, rate=f"{rate:.2g}",
+        )  # fmt: skip
+    if not math.isfinite(gradient_norm):
+        raise DivergedError(
+            "step {step} is not made, since its gradient is not finite: the weights stay as they were. "
+            "A learning rate below {rate} or a longer warm-up may help",
+            step=step, rate=f"{rate:.2g}",
         )  # fmt: skip
     if loss > limit:
         raise DivergedError(

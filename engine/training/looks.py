@@ -44,13 +44,17 @@ class Looks:
             self.aligned_right += int((logits[rows, queries].argmax(-1) == batch.labels[rows, queries]).sum())
 
     def add_entropy(
-        self, site: str, weights: Float[Tensor, "batch head query key"], real: Bool[Tensor, "batch query"]
+        self,
+        site: str,
+        weights: Float[Tensor, "batch head query key"],
+        real: Bool[Tensor, "batch query"] | None,
     ) -> None:
-        """Of weights as shares of their sum, which is 1 but for ReLU attention."""
+        """Of weights as shares of their sum, which is 1 but for ReLU attention; real: None for all queries."""
         shares = weights / weights.sum(dim=-1, keepdim=True).clamp_min(torch.finfo(weights.dtype).tiny)
-        entropy = torch.special.entr(shares).sum(dim=-1).transpose(1, 2)[real].sum(dim=0)
-        self.entropies[site] = self.entropies.get(site, 0) + entropy.cpu()
-        self.queries[site] = self.queries.get(site, 0) + int(real.sum())
+        entropy = torch.special.entr(shares).sum(dim=-1).transpose(1, 2)  # (batch, query, head)
+        entropy = entropy.flatten(0, 1) if real is None else entropy[real]
+        self.entropies[site] = self.entropies.get(site, 0) + entropy.sum(dim=0).cpu()
+        self.queries[site] = self.queries.get(site, 0) + len(entropy)
 
     def add_weights(self, site: str, weights: Float[Tensor, "batch head query key"], places: Places) -> None:
         rows, queries = indices(places)

@@ -81,7 +81,7 @@ def watch(model: Transformer, task: Task, examples: Sequence[Example]) -> Looks:
         real = objective.real(batch)
         for tap, weights in trace.items():
             site = tap.removesuffix(".weights")
-            looks.add_entropy(site, weights, real[site.split(".")[0]])
+            looks.add_entropy(site, weights, real.get(site.split(".")[0]))
             if fnmatch(site, objective.sites):
                 looks.add_weights(site, weights, places)
     return looks

@@ -38,7 +38,7 @@ class Objective(Protocol):
         ...
 
     def real(self, batch: Batch) -> dict[str, Bool[Tensor, "batch query"]]:
-        """For each stack, which of its queries are tokens and no filling."""
+        """For each stack, which of its queries are worth looking at; of a stack that is not named, all."""
         ...
 
     def places(self, task: Task, example: Example) -> dict[int, frozenset[int]]:
@@ -54,12 +54,12 @@ class Objective(Protocol):
         ...
 
 
-def check_fits(config: TransformerConfig, task: Task, assembly: Assembly, longest: int) -> None:
+def check_fits(config: TransformerConfig, task: Task, assemblies: Sequence[Assembly], longest: int) -> None:
     """Raises AtlasError for another assembly, a model of fewer positions, and another number of tokens."""
-    if config.assembly != assembly:
+    if config.assembly not in assemblies:
         raise AtlasError(
             "the task {task} needs a model that is {expected}, not {assembly}",
-            task=task.name, expected=assembly, assembly=config.assembly,
+            task=task.name, expected=assemblies[0], assembly=config.assembly,
         )  # fmt: skip
     if config.max_len < longest:
         raise AtlasError(
@@ -70,6 +70,15 @@ def check_fits(config: TransformerConfig, task: Task, assembly: Assembly, longes
         raise AtlasError(
             "the task {task} has {expected} tokens, but vocab_size is {vocab_size}",
             task=task.name, expected=len(task.tokenizer), vocab_size=config.vocab_size,
+        )  # fmt: skip
+
+
+def check_head(config: TransformerConfig, task: Task, kind: str) -> None:
+    """Raises AtlasError for an encoder that does not end in such a head."""
+    if config.encoder_head.kind != kind:
+        raise AtlasError(
+            "the task {task} needs an encoder whose head is {expected}, not {kind}",
+            task=task.name, expected=kind, kind=config.encoder_head.kind,
         )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ class Translate:
 
     def check(self, config: TransformerConfig, task: Task) -> None:
         # begin goes in, end only comes out
-        check_fits(config, task, "encoder-decoder", max(task.max_source, task.max_target + 1))
+        check_fits(config, task, ["encoder-decoder"], max(task.max_source, task.max_target + 1))
 
     def classes(self, config: TransformerConfig) -> int:
         return config.vocab_size

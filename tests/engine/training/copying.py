@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from functools import cached_property
 from typing import ClassVar
 
 from engine.config import StackConfig, TransformerConfig
-from engine.tokenizers import CharacterTokenizer
+from engine.tokenizers import CharacterTokenizer, Tokenizer
 from engine.training.examples import Example
 from engine.training.tasks import Kind
 
@@ -19,8 +20,9 @@ class Copying:
     max_source = 5
     max_target = 5
 
-    def __init__(self) -> None:
-        self.tokenizer = CharacterTokenizer("abcdef")
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        return CharacterTokenizer("abcdef")
 
     def draw(self, count: int, generator: random.Random) -> list[Example]:
         return [again("".join(generator.choices("abcdef", k=generator.randint(2, 5)))) for _ in range(count)]
