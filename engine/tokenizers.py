@@ -223,6 +223,9 @@ def _pieces(values: dict[str, Any]) -> list[str]:
 
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
+UNSPACED = (
+    "\u3001-\u30ff\u3400-\u9fff\uf900-\ufaff，！？：；（）"  # kana, Chinese characters, their punctuation
+)
 MASK = "<mask>"  # one token wherever it is typed, in a vocabulary that lists it
 
 
@@ -326,12 +329,25 @@ class CharacterTokenizer(_ListedTokenizer):
 
 
 class WordTokenizer(_ListedTokenizer):
-    """One token a word or punctuation mark; blanks only separate."""
+    """One token a word or punctuation mark; blanks only separate.
+
+    Chinese and Japanese have no blanks: the longest word that the vocabulary lists is cut off, else one character.
+    """
 
     kind, joint = "word", " "
 
+    def __init__(self, vocabulary: Iterable[str]) -> None:
+        super().__init__(vocabulary)
+        known = [piece for piece in self.vocabulary if re.fullmatch(f"[{UNSPACED}]+", piece)]
+        longest_first = sorted(known, key=len, reverse=True)
+        self._word = re.compile("|".join([*longest_first, f"[{UNSPACED}]", rf"[^\W{UNSPACED}]+", r"[^\w\s]"]))
+
     def cut(self, text: str) -> Iterator[tuple[int, int]]:
-        return (match.span() for match in re.finditer(r"\w+|[^\w\s]", text))
+        return (match.span() for match in self._word.finditer(text))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Words with a blank between, but none where Chinese or Japanese stands on either side."""
+        return re.sub(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])", "", super().decode(ids))
 
 
 REMEMBERED = 1024  # texts whose ids are asked for again: when one is drawn, and when it is learned from

@@ -4,6 +4,9 @@ task         the face of all of them, and what is kept from training
 sequences    letters without a meaning: copy, reverse, sort, recall
 addition     sums, digit by digit
 induction    a random stretch that is repeated
+dates        days in ten languages; date_forms and date_habits write them
+numbers      in words or digits, in four languages; numerals spells them
+phrases      Chinese and English; phrase_grammar makes the sentences, phrase_words has the words
 text         Python's help or a visitor's file, gone on with or filled in; corpus reads it, cuts makes tokens of it
 
 To add a task, write a class of that face and name it in `TASKS`. Screens import this package: what takes long
@@ -20,6 +23,8 @@ from engine.training.examples import Example
 from engine.training.tasks.addition import Addition
 from engine.training.tasks.dates import Dates
 from engine.training.tasks.induction import Induction
+from engine.training.tasks.numbers import Numbers
+from engine.training.tasks.phrases import Phrases
 from engine.training.tasks.sequences import Copy, Recall, Reverse, Sort
 from engine.training.tasks.task import Classification, Filling, Kind, Task, is_held_out
 from engine.training.tasks.text import MaskedText, Text
@@ -34,6 +39,8 @@ TASKS: dict[str, type[Any]] = {
     "addition": Addition,
     "induction": Induction,
     "dates": Dates,
+    "numbers": Numbers,
+    "phrases": Phrases,
     "text": Text,
     "masked_text": MaskedText,
 }

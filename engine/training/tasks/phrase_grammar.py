@@ -1,0 +1,230 @@
+"""Sentences with one meaning, written in Chinese and in English at once.
+
+    老师   昨天   在 图书馆   看 了   一 本 有趣 的 书           who, when, where, does, what
+    the teacher   read   an interesting book   at the library   yesterday    who, does, what, where, when
+
+In Chinese a clause stands before its noun: 住 在 北京 的 老师, the teacher who lives in Beijing. Words that share
+a link mean each other; a word without a counterpart ("the") has none.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from engine.training.tasks import phrase_words as words
+from engine.training.tasks.phrase_words import Thing, Verb
+
+Table = Mapping[str, str]  # Chinese: English
+
+
+class Word(NamedTuple):
+    text: str
+    link: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """The same in Chinese and in English."""
+
+    chinese: tuple[Word, ...] = ()
+    english: tuple[Word, ...] = ()
+
+    def __add__(self, other: Both) -> Both:
+        return Both(self.chinese + other.chinese, self.english + other.english)
+
+
+@dataclass(frozen=True)
+class Subject:
+    said: Both
+    plural: bool = False  # for an English verb: I and you too
+    pronoun: str = ""
+    clause: bool = False
+
+
+NOTHING = Both()
+THE = Both(english=(Word("the"),))
+
+
+def pair(chinese: str, english: str) -> Both:
+    """Words that mean each other: in order where there are as many, else all of them together."""
+    left, right = chinese.split(), english.split()
+    if len(left) == len(right):
+        links = [object() for _ in left]
+        return Both(tuple(map(Word, left, links)), tuple(map(Word, right, links)))
+    return together(left, right)
+
+
+def together(chinese: Sequence[str], english: Sequence[str]) -> Both:
+    link = object()
+    return Both(tuple(Word(one, link) for one in chinese), tuple(Word(one, link) for one in english))
+
+
+def around(outside: Both, inside: Both) -> Both:
+    """The first Chinese word of one before the other, the rest after it, as in 和 ... 一起; in English before it."""
+    before, after = outside.chinese[:1], outside.chinese[1:]
+    return Both(before + inside.chinese + after, outside.english + inside.english)
+
+
+def any_of(table: Table, chance: random.Random) -> Both:
+    return pair(*chance.choice([*table.items()]))
+
+
+def sentence(chance: random.Random) -> tuple[Both, bool]:
+    """Any sentence, and whether its subject has a clause. Somebody is helped, or something is done to a thing."""
+    verb, tense = chance.choice(words.VERBS), chance.choice([*words.TIMES])
+    noun, other = (dict([row]) for row in chance.sample([*words.PEOPLE.items()], 2))
+    who = subject(noun, chance)
+    company = NOTHING
+    if not verb.things:
+        what = someone(other, who, chance)
+    else:
+        what = something(verb, tense, chance)
+        if chance.random() < 0.3:
+            company = around(pair("和 一起", "with"), someone(other, who, chance))
+    where = place(chance.choice(verb.places)) if chance.random() < 0.6 else NOTHING
+    when = any_of(words.TIMES[tense], chance)
+    will = pair("会", "will") if tense == "future" else NOTHING
+    does = done(verb, tense, who.plural)
+    chinese = who.said + when + will + company + where + does + what
+    english = who.said + will + does + what + company + where + when
+    return Both(chinese.chinese, english.english), who.clause
+
+
+# ── who ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def subject(noun: Table, chance: random.Random) -> Subject:
+    if chance.random() < 0.25:
+        pronoun = chance.choice([*words.SUBJECTS])
+        said = pair(pronoun, words.SUBJECTS[pronoun])
+        return Subject(said, plural=pronoun in words.PLURAL, pronoun=pronoun)
+    if chance.random() < 0.4:
+        return Subject(with_clause(noun, chance), clause=True)
+    return Subject(called(noun, chance))
+
+
+def someone(noun: Table, beside: Subject, chance: random.Random) -> Both:
+    """Somebody else than the subject."""
+    if chance.random() < 0.25:
+        same = words.FIRST_PERSON if beside.pronoun in words.FIRST_PERSON else (beside.pronoun,)
+        return any_of({one: said for one, said in words.OBJECTS.items() if one not in same}, chance)
+    other = called(noun, chance)
+    while spoken(other) == spoken(beside.said):  # the same name
+        other = called(noun, chance)
+    return other
+
+
+def spoken(said: Both) -> list[str]:
+    return [word.text for word in said.english]
+
+
+def called(noun: Table, chance: random.Random) -> Both:
+    return chance.choice(WAYS_TO_CALL)(noun, chance)
+
+
+def known(noun: Table, chance: random.Random) -> Both:
+    return THE + any_of(noun, chance)
+
+
+def pointed_out(noun: Table, chance: random.Random) -> Both:
+    measure = "位" if noun.keys() <= words.PROFESSIONS.keys() else "个"
+    pointing, english = chance.choice([*words.POINTING.items()])
+    return pair(f"{pointing} {measure}", english) + any_of(noun, chance)
+
+
+def of_somebody(noun: Table, chance: random.Random) -> Both:
+    owner, english = chance.choice([*words.OWNERS.items()])
+    return pair(f"{owner} 的", english) + any_of(noun, chance)
+
+
+def of_a_kind(noun: Table, chance: random.Random) -> Both:
+    return THE + any_of(words.CHARACTERS, chance) + any_of(noun, chance)
+
+
+def by_name(noun: Table, chance: random.Random) -> Both:
+    return any_of(words.NAMES, chance)
+
+
+def by_family(noun: Table, chance: random.Random) -> Both:
+    """王 先生, Mr Wang: the title stands after the name."""
+    family, title = any_of(words.FAMILIES, chance), any_of(words.TITLES, chance)
+    return Both(family.chinese + title.chinese, title.english + family.english)
+
+
+WAYS_TO_CALL: tuple[Callable[[Table, random.Random], Both], ...] = (
+    known, pointed_out, of_somebody, of_a_kind, by_name, by_family,
+)  # fmt: skip
+
+
+def with_clause(noun: Table, chance: random.Random) -> Both:
+    """喜欢 音乐 的 老师, the teacher who likes music."""
+    person, who = any_of(noun, chance), pair("的", "who")
+    clause = chance.choice(CLAUSES)(chance)
+    return Both(
+        clause.chinese + who.chinese + person.chinese, (THE + person).english + who.english + clause.english
+    )
+
+
+def lives(chance: random.Random) -> Both:
+    return pair("住 在", "lives in") + any_of(words.CITIES, chance)
+
+
+def works(chance: random.Random) -> Both:
+    """在 医院 工作, works at the hospital."""
+    where = pair("在", "at") + THE + any_of(words.EMPLOYERS, chance)
+    work = pair("工作", "works")
+    return Both(where.chinese + work.chinese, work.english + where.english)
+
+
+def likes(chance: random.Random) -> Both:
+    return pair("喜欢", "likes") + any_of(words.LIKED, chance)
+
+
+def speaks(chance: random.Random) -> Both:
+    return pair("会 说", "speaks") + any_of(words.TONGUES, chance)
+
+
+CLAUSES = (lives, works, likes, speaks)
+
+# ── what, where ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def done(verb: Verb, tense: str, plural: bool) -> Both:
+    if tense == "past":
+        return together((verb.chinese, "了"), verb.past.split())
+    return pair(verb.chinese, verb.base if tense == "future" or plural else verb.third)
+
+
+def place(chinese: str) -> Both:
+    """在 公园 里, in the park: 在 and 里 are one preposition."""
+    preposition, *_, noun = words.PLACES[chinese].split()
+    where, *inside = chinese.split()
+    article = THE if " the " in words.PLACES[chinese] else NOTHING
+    return around(pair(" ".join(["在", *inside]), preposition), article + pair(where, noun))
+
+
+def something(verb: Verb, tense: str, chance: random.Random) -> Both:
+    """Some of what the verb is done to: one or more, this or that, or, of a habit, any."""
+    thing = words.THINGS[chance.choice(verb.things)]
+    kind = pair(*chance.choice(verb.adjectives)) if chance.random() < 0.35 else NOTHING
+    counts = words.NUMBERS | words.POINTING
+    number = chance.choice(["", *counts] if tense == "habit" else [*counts])
+    if not number:
+        return kind + pair(thing.chinese, thing.plural)
+    return counted(thing, kind, number)
+
+
+def counted(thing: Thing, kind: Both, number: str) -> Both:
+    """两 本 书, two books; 一 杯 热 茶, a cup of hot tea."""
+    english = (words.NUMBERS | words.POINTING)[number]
+    many = english in ("two", "three", "four")
+    if thing.containers:
+        measured = pair(f"{number} {thing.measure}", f"{english} {thing.containers[many]}")
+        return measured + Both(english=(Word("of"),)) + kind + pair(thing.chinese, thing.plural)
+    said = kind + pair(thing.chinese, thing.plural if many else thing.english)
+    if english == "a" and said.english[0].text[0] in "aeiou":
+        english = "an"
+    return pair(f"{number} {thing.measure}", english) + said
