@@ -11,7 +11,7 @@ import torch
 
 from engine import language_model as module
 from engine.capture import zero_head
-from engine.config import AtlasError, TransformerConfig
+from engine.config import AtlasError, ClassHead, TokenHead, TransformerConfig
 from engine.language_model import LanguageModel, Site, load
 from tests.engine.recipes import ASSEMBLIES, bert, language_model, llama, vaswani
 
@@ -120,6 +120,23 @@ def test_an_encoder_alone_has_no_logits_and_cannot_write() -> None:
         _ = lm.trace("abc").logits
     with pytest.raises(AtlasError, match="Toy reads in both directions and cannot write"):
         lm.generate("abc")
+
+
+def test_an_encoder_with_a_token_head_has_logits_for_each_place() -> None:
+    lm = language_model(bert().model_copy(update={"encoder_head": TokenHead()}))
+    assert lm.trace("abc").logits.shape == (1, 3, 20)
+    with pytest.raises(AtlasError, match="Toy reads in both directions and cannot write"):
+        lm.generate("abc")
+
+
+def test_a_classifier_has_logits_of_classes_and_none_of_tokens() -> None:
+    lm = language_model(bert().model_copy(update={"encoder_head": ClassHead(n_classes=3)}))
+    trace = lm.trace("abc")
+    assert trace["logits"].shape == (1, 3)
+    assert trace.dims("logits") == ("batch", "class")
+    with pytest.raises(AtlasError, match="the model predicts no tokens"):
+        _ = trace.logits
+    assert lm.parameters_by_part()["head"] == 3 * 16 + 3
 
 
 def test_only_an_encoder_decoder_takes_a_target(decoder: LanguageModel) -> None:
