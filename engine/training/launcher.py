@@ -7,14 +7,15 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from engine.training.processes import Process, here
+from engine.training.processes import ROOT, Process, here
 from engine.training.run_folder import RunFolder
+from engine.training.slurm import SlurmLauncher
+from engine.training.status import Status
 
-ROOT = Path(__file__).parents[2]  # where `python -m engine...` finds this program
 POLITE = 5  # niceness: screens go first
 CARDS = "ATLAS_CARDS"  # the environment of a run that sees but one of them
 
@@ -24,14 +25,25 @@ class Launcher(Protocol):
         """How many runs it has at work at the same time; None for one that has a queue of its own."""
         ...
 
-    def launch(self, folder: RunFolder, slot: int, ended: Callable[[], object]) -> Process:
-        """Starts the run's process; `ended` is called, from any thread, should this process outlive it.
+    def launch(
+        self, turn: Mapping[RunFolder, Status], ended: Callable[[], object]
+    ) -> dict[RunFolder, Status]:
+        """Starts the runs whose turn it is, or puts them into its own queue; how they stand then.
 
-        Raises OSError when it cannot be started.
+        `ended` is called, from any thread, should this process outlive one of theirs. Raises OSError or AtlasError
+        when they cannot be started.
         """
         ...
 
-    def kill(self, process: Process) -> None:
+    def look(self, known: Mapping[RunFolder, Status]) -> dict[RunFolder, Status]:
+        """The runs in its own queue that stand otherwise than they say."""
+        ...
+
+    def withdraw(self, status: Status) -> None:
+        """Takes a run out of its own queue; harmless when it is not there. Raises AtlasError when it cannot be done."""
+        ...
+
+    def kill(self, status: Status) -> None:
         """Ends a process that heeds no request; harmless once it is over."""
         ...
 
@@ -42,26 +54,41 @@ class LocalLauncher:
     def at_once(self) -> int | None:
         return max(1, len(gpus()))
 
-    def launch(self, folder: RunFolder, slot: int, ended: Callable[[], object]) -> Process:
-        command = [sys.executable, "-m", "engine.training.worker", str(folder.path)]
-        with folder.log.open("ab") as log:
-            child = subprocess.Popen(
-                command, cwd=ROOT, env=_environment(slot), start_new_session=True,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-            )  # fmt: skip
-        os.setpriority(os.PRIO_PROCESS, child.pid, max(POLITE, os.getpriority(os.PRIO_PROCESS, child.pid)))
-        process = here(child.pid)
+    def launch(
+        self, turn: Mapping[RunFolder, Status], ended: Callable[[], object]
+    ) -> dict[RunFolder, Status]:
+        return {
+            folder: status.but(state="starting", process=_start(folder, status.slot, ended))
+            for folder, status in turn.items()
+        }
 
-        def wait() -> None:
-            child.wait()  # or it would stay in the system's list
-            ended()
+    def look(self, known: Mapping[RunFolder, Status]) -> dict[RunFolder, Status]:
+        return {}
 
-        threading.Thread(target=wait, name=f"run {folder.name}", daemon=True).start()
-        return process
+    def withdraw(self, status: Status) -> None:
+        """The queue of this machine is ours."""
 
-    def kill(self, process: Process) -> None:
-        if process.is_alive:
-            os.kill(process.pid, signal.SIGKILL)
+    def kill(self, status: Status) -> None:
+        if status.process and status.process.is_alive:
+            os.kill(status.process.pid, signal.SIGKILL)
+
+
+def _start(folder: RunFolder, slot: int, ended: Callable[[], object]) -> Process:
+    command = [sys.executable, "-m", "engine.training.worker", str(folder.path)]
+    with folder.log.open("ab") as log:
+        child = subprocess.Popen(
+            command, cwd=ROOT, env=_environment(slot), start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    os.setpriority(os.PRIO_PROCESS, child.pid, max(POLITE, os.getpriority(os.PRIO_PROCESS, child.pid)))
+    process = here(child.pid)
+
+    def wait() -> None:
+        child.wait()  # or it would stay in the system's list
+        ended()
+
+    threading.Thread(target=wait, name=f"run {folder.name}", daemon=True).start()
+    return process
 
 
 def gpus() -> list[str]:
@@ -80,4 +107,4 @@ def _environment(slot: int) -> dict[str, str]:
     return {**os.environ, **own}
 
 
-LAUNCHERS: dict[str, Launcher] = {"local": LocalLauncher()}
+LAUNCHERS: dict[str, Launcher] = {"local": LocalLauncher(), "slurm": SlurmLauncher()}

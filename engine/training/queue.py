@@ -7,7 +7,7 @@ that starts one, the process of a run that ends, and whoever calls `dispatch`. N
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -56,29 +56,41 @@ def enter(folder: RunFolder, launcher: str) -> None:
     """The run waits behind all others, and begins at once if there is room. Only inside `locked()`."""
     known = [statuses.read(other) for other in folders()]
     turn = 1 + max((status.turn for status in known), default=0)
-    before = statuses.read(folder)
-    statuses.write(
-        folder, before.but(state="waiting", launcher=launcher, turn=turn, process=None, error=None)
-    )
+    waiting = statuses.read(folder).but(state="waiting", launcher=launcher, turn=turn)
+    statuses.write(folder, waiting.but(process=None, job="", error=None))
     fill()
 
 
 def dispatch() -> None:
     """Lets waiting runs begin where there is room. May be called at any time, as often as one likes."""
-    if any(statuses.read(folder).state == "waiting" for folder in folders()):
+    known = {folder: statuses.read(folder) for folder in folders()}
+    news = [item for launcher in LAUNCHERS.values() for item in launcher.look(known).items()]
+    if news or any(status.waits_here for status in known.values()):
         with locked():
+            for folder, status in news:
+                if statuses.read(folder) == known[folder]:  # nobody has changed it meanwhile
+                    statuses.write(folder, status)
             fill()
 
 
 def fill() -> None:
     """Starts the runs whose turn it is. Only inside `locked()`."""
     known = {folder: statuses.read(folder) for folder in folders()}
-    waiting = sorted(
-        (status.turn, folder.name, folder) for folder, status in known.items() if status.state == "waiting"
-    )
-    for _, _, folder in waiting:
-        if (slot := _free_slot(known.values(), known[folder].launcher)) is not None:
-            known[folder] = _begin(folder, known[folder], slot)
+    waiting = [folder for folder, status in known.items() if status.waits_here]
+    waiting.sort(key=lambda folder: (known[folder].turn, folder.name))
+    for group in _together(waiting, known):
+        if (slot := _free_slot(known.values(), known[group[0]].launcher)) is not None:
+            known |= _begin({folder: known[folder].but(slot=slot) for folder in group})
+
+
+def _together(waiting: Iterable[RunFolder], known: Mapping[RunFolder, Status]) -> list[list[RunFolder]]:
+    """What goes to a queue of its own goes there at once, everything else one by one."""
+    groups: dict[tuple[str, ...], list[RunFolder]] = {}
+    for folder in waiting:
+        launcher = known[folder].launcher
+        alone = () if LAUNCHERS[launcher].at_once() is None else (folder.name,)
+        groups.setdefault((launcher, *alone), []).append(folder)
+    return list(groups.values())
 
 
 def limit() -> int:
@@ -116,14 +128,20 @@ def _is_at_work(status: Status, launcher: str) -> bool:
     return status.is_live and status.launcher == launcher and here
 
 
-def _begin(folder: RunFolder, status: Status, slot: int) -> Status:
-    """The process writes of itself only once the lock is free, so this is not written over it."""
+def _begin(turn: dict[RunFolder, Status]) -> dict[RunFolder, Status]:
+    """The processes write of themselves only once the lock is free, so this is not written over it."""
+    launcher = next(iter(turn.values())).launcher
     try:
-        folder.request.unlink(missing_ok=True)
-        process = LAUNCHERS[status.launcher].launch(folder, slot, dispatch)
-        status = status.but(state="starting", process=process, slot=slot)
-    except OSError as error:
-        failed = AtlasError("The run's process could not be started: {reason}.", reason=str(error))
-        status = status.but(state="failed", error=Sentence.of(failed))
-    statuses.write(folder, status)
-    return status
+        for folder in turn:
+            folder.request.unlink(missing_ok=True)
+        begun = LAUNCHERS[launcher].launch(turn, dispatch)
+    except (OSError, AtlasError) as error:
+        failed = Sentence.of(error if isinstance(error, AtlasError) else _not_started(error))
+        begun = {folder: status.but(state="failed", error=failed) for folder, status in turn.items()}
+    for folder, status in begun.items():
+        statuses.write(folder, status)
+    return begun
+
+
+def _not_started(error: OSError) -> AtlasError:
+    return AtlasError("The run's process could not be started: {reason}.", reason=str(error))

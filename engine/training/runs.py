@@ -114,7 +114,7 @@ def kill(name: str) -> None:
     """Ends the process of a run that heeds no request; what it did since its last checkpoint is lost."""
     status = statuses.read(folder_of(name))
     if status.is_live and status.process:
-        LAUNCHERS[status.launcher].kill(status.process)
+        LAUNCHERS[status.launcher].kill(status)
 
 
 def delete(name: str) -> None:

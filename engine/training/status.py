@@ -57,6 +57,7 @@ class Status(Settings):
 
     heartbeat: when the process last wrote, in seconds since 1970 by its own clock; device: what it computes on.
     step of steps; rate: steps a second lately; seconds: time spent on training so far; seconds_left: a guess.
+    job: what a cluster calls it that has it in a queue of its own.
     slot: which of the runs at work at once this is, from 0. loss: of the latest step; exact: of the latest evaluation.
     """
 
@@ -64,6 +65,7 @@ class Status(Settings):
     launcher: str = "local"
     turn: int = 0
     process: Process | None = None
+    job: str = ""
     heartbeat: float = 0.0
     device: str = ""
     step: int = 0
@@ -79,6 +81,11 @@ class Status(Settings):
     @property
     def is_live(self) -> bool:
         return self.state in LIVE
+
+    @property
+    def waits_here(self) -> bool:
+        """In our own queue, and not yet in a cluster's."""
+        return self.state == "waiting" and not self.job
 
     def but(self, **changes: Any) -> Status:
         return self.model_copy(update=changes)

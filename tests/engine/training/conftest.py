@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
 from engine.config import StackConfig, TransformerConfig
 from engine.training import launcher, processes
-from engine.training.processes import Process
 from engine.training.run_folder import RunConfig, RunFolder
 from engine.training.settings import TrainingSettings
+from engine.training.status import Status
 
 
 @pytest.fixture
@@ -39,12 +39,23 @@ class Launched:
     def at_once(self) -> int | None:
         return self.room
 
-    def launch(self, folder: RunFolder, slot: int, ended: Callable[[], object]) -> Process:
-        self.names.append(folder.name)
-        return processes.here()
+    def launch(
+        self, turn: Mapping[RunFolder, Status], ended: Callable[[], object]
+    ) -> dict[RunFolder, Status]:
+        self.names += [folder.name for folder in turn]
+        return {
+            folder: status.but(state="starting", process=processes.here()) for folder, status in turn.items()
+        }
 
-    def kill(self, process: Process) -> None:
-        self.killed.append(process.pid)
+    def look(self, known: Mapping[RunFolder, Status]) -> dict[RunFolder, Status]:
+        return {}
+
+    def withdraw(self, status: Status) -> None:
+        pass
+
+    def kill(self, status: Status) -> None:
+        assert status.process
+        self.killed.append(status.process.pid)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import AtlasError
-from engine.training import launcher, queue, runs
+from engine.training import launcher, processes, queue, runs
 from engine.training import status as statuses
 from engine.training.processes import Process, here
 from engine.training.run_folder import RunConfig, RunFolder
@@ -105,10 +105,10 @@ def test_a_killed_run_gives_its_place_to_the_next(names, launched) -> None:
 def test_a_run_that_cannot_be_launched_fails_and_the_next_begins(names, launched, monkeypatch) -> None:
     launch = launched.launch
 
-    def refuse(folder: RunFolder, slot: int, ended) -> Process:
-        if folder.name == names[0]:
+    def refuse(turn: dict[RunFolder, statuses.Status], ended) -> dict[RunFolder, statuses.Status]:
+        if next(iter(turn)).name == names[0]:
             raise BlockingIOError(11, "Resource temporarily unavailable")
-        return launch(folder, slot, ended)
+        return launch(turn, ended)
 
     monkeypatch.setattr(launched, "launch", refuse)
     runs.start(names[0])
@@ -123,9 +123,10 @@ PRESS = """
 import sys
 from engine.training import launcher, processes, runs
 class Launched(launcher.LocalLauncher):
-    def launch(self, folder, slot, ended):
-        print("launched", folder.name, flush=True)
-        return processes.here(int(sys.argv[1]))
+    def launch(self, turn, ended):
+        print("launched", *(folder.name for folder in turn), flush=True)
+        process = processes.here(int(sys.argv[1]))
+        return {folder: status.but(state="starting", process=process) for folder, status in turn.items()}
 launcher.LAUNCHERS["local"] = Launched()
 sys.stdin.readline()
 for run in runs.listed():
@@ -136,7 +137,9 @@ for run in runs.listed():
 def test_four_processes_that_press_start_at_once_start_one(names, home: Path) -> None:
     command = [sys.executable, "-c", PRESS, str(os.getpid())]
     pressed = [
-        subprocess.Popen(command, cwd=launcher.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            command, cwd=processes.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         for _ in range(4)
     ]
     for process in pressed:

@@ -1,0 +1,64 @@
+"""What a cluster's queue says. It forgets a job that is over, so nothing here tells how one ended."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+
+from engine.config import AtlasError
+
+PATIENCE = 10  # seconds that a command may take
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A job of ours that is in the queue. reason: why it does not run yet, in Slurm's own word."""
+
+    pending: bool
+    reason: str
+
+
+def jobs() -> dict[str, Waiting]:
+    """Our own jobs that wait or run, by their numbers; 12_3 is the fourth of array 12. Raises AtlasError."""
+    lines = ask("squeue", "--me", "--array", "--noheader", "--format=%i|%T|%r").splitlines()
+    fields = [line.strip().split("|", 2) for line in lines]
+    return {job: Waiting(state == "PENDING", reason) for job, state, reason in fields}
+
+
+def cancel(job: str) -> None:
+    """A job that waits is forgotten; one that is over is nobody's concern. Raises AtlasError."""
+    ask("scancel", "--state=PENDING", job, harmless="Invalid job id")
+
+
+def kill(job: str) -> None:
+    ask("scancel", "--signal=KILL", "--full", job, harmless="Invalid job id")
+
+
+def ask(*command: str, harmless: str | None = None) -> str:
+    """What a command of Slurm prints. Raises AtlasError where there is none, or no answer, or a refusal."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    except FileNotFoundError:
+        raise missing(command[0]) from None
+    except subprocess.TimeoutExpired:
+        raise AtlasError(
+            "Slurm does not answer: its command {command} has said nothing for {seconds} seconds.",
+            command=command[0], seconds=PATIENCE,
+        ) from None  # fmt: skip
+    if done.returncode and not (harmless and harmless in done.stderr):
+        raise refused(done.stderr)
+    return done.stdout
+
+
+def missing(command: str) -> AtlasError:
+    return AtlasError(
+        "There is no Slurm here: the command {command} is not found. Start the app on a machine of the cluster from "
+        "which jobs are submitted.",
+        command=command,
+    )  # fmt: skip
+
+
+def refused(said: str) -> AtlasError:
+    """Its last line, which names the reason."""
+    lines = [line.rpartition("error: ")[2].strip() for line in said.splitlines() if line.strip()]
+    return AtlasError("Slurm says: {reason}.", reason=(lines or ["nothing"])[-1].rstrip("."))
