@@ -21,12 +21,15 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
 
 from engine.config import AtlasError, Settings, TransformerConfig
 from engine.training.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from engine.training.tasks import Task
 
 FORMAT = 1  # of the folder; a later one may hold what this program does not know
 
@@ -51,6 +54,13 @@ class RunConfig(Settings):
     def _known(cls, value: int) -> int:
         if value > FORMAT:
             raise _newer(value)
+        return value
+
+    @field_validator("task")
+    @classmethod
+    def _named(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(value.get("name"), str):
+            raise AtlasError("The task of a run has a name, a text.")
         return value
 
     def to_json(self) -> str:
@@ -134,6 +144,13 @@ class RunFolder:
         found = (self.path / "snapshots").glob("step-*.safetensors")
         numbered = [(path.stem.removeprefix("step-"), path) for path in found]
         return dict(sorted((int(number), path) for number, path in numbered if number.isdecimal()))
+
+    def task(self, config: RunConfig) -> Task:
+        """The run's task, which has read the user's own file where there is one. Raises AtlasError."""
+        from engine.training.tasks import task_named  # a second, which a list of runs does not need
+
+        data = self.data(config)
+        return task_named(**config.task) if data is None else task_named(**{**config.task, "path": str(data)})
 
     def read_config(self) -> RunConfig:
         """Raises AtlasError, one sentence, when it is missing, damaged or of a newer version."""

@@ -60,7 +60,10 @@ def folder_of(name: str) -> RunFolder:
 
 
 def create(config: RunConfig, data: Path | None = None) -> Run:
-    """A new run that was not started yet. data: the user's own file, of which the run keeps a copy."""
+    """A new run that was not started yet. data: the user's own file, of which the run keeps a copy.
+
+    Raises AtlasError when there is no such task, or when it cannot learn from that file.
+    """
     kept = {} if data is None else {"path": f"data{data.suffix.lower()}"}
     config = config.model_copy(update={"task": {**config.task, **kept}})
     staging = queue.root() / f".{uuid4().hex}.part"
@@ -68,6 +71,7 @@ def create(config: RunConfig, data: Path | None = None) -> Run:
         staging.mkdir()
         if data is not None:
             _copy(data, staging / kept["path"])
+        RunFolder(staging).task(config).tokenizer  # noqa: B018  (reads the file)
         write_whole(staging / "config.json", config.to_json().encode())
         return _opened(RunFolder(_settle(staging, str(config.task.get("name", "run")))))
     finally:

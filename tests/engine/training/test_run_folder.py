@@ -32,6 +32,7 @@ def test_settings_of_a_newer_version_are_told_as_such_before_anything_in_them(se
         ("{}", "title"),
         ('{"format": "two"}', "format"),
         ('{"format": 0}', "format"),
+        ('{"title": "A", "task": {}}', "The task of a run has a name"),
     ],
 )
 def test_nonsense_is_one_sentence(text: str, says: str) -> None:

@@ -26,29 +26,50 @@ def test_a_new_run_is_listed_and_not_started(launched: Launched, settings: RunCo
 
 
 def test_names_are_those_of_the_task_and_a_number(home: Path, settings: RunConfig) -> None:
-    odd = settings.model_copy(update={"task": {"name": "../Sort it!"}})
-    assert [runs.create(one).name for one in (settings, odd, settings)] == ["dates-1", "sort-it-1", "dates-2"]
+    text = settings.model_copy(update={"task": {"name": "masked_text"}})
+    assert [runs.create(one).name for one in (settings, text, settings)] == [
+        "dates-1",
+        "masked-text-1",
+        "dates-2",
+    ]
     runs.delete("dates-1")
     assert runs.create(settings).name == "dates-1"
 
 
 def test_the_users_file_is_copied(home: Path, tmp_path: Path, settings: RunConfig) -> None:
-    (tmp_path / "Mine.CSV").write_text("a,b\n")
-    made = runs.create(settings, tmp_path / "Mine.CSV")
+    words = "one two three four\n" * 200
+    (tmp_path / "Mine.TXT").write_text(words)
+    made = runs.create(settings.model_copy(update={"task": {"name": "text"}}), tmp_path / "Mine.TXT")
     assert made.config
-    assert made.config.task == {"name": "dates", "path": "data.csv"}
-    (tmp_path / "Mine.CSV").unlink()
+    assert made.config.task == {"name": "text", "path": "data.txt"}
+    (tmp_path / "Mine.TXT").unlink()
     again = runs.duplicate(made.name, "Once more")
     assert again.config
     kept = again.folder.data(again.config)
-    assert kept
-    assert kept.read_text() == "a,b\n"
+    assert kept is not None
+    assert kept == again.folder.path / "data.txt"
+    assert kept.read_text() == words
+
+
+@pytest.mark.parametrize(
+    ("task", "says"),
+    [
+        ({"name": "cooking"}, "there is no task 'cooking'"),
+        ({"name": "copy", "symbols": "many"}, "symbols"),
+        ({"name": "copy", "spices": 3}, "spices"),
+    ],
+)
+def test_a_task_that_cannot_be_leaves_no_run(home: Path, settings: RunConfig, task: dict, says: str) -> None:
+    with pytest.raises(AtlasError, match=says):
+        runs.create(settings.model_copy(update={"task": task}))
+    assert runs.listed() == []
 
 
 def test_a_file_that_is_not_there_leaves_no_run(home: Path, tmp_path: Path, settings: RunConfig) -> None:
     with pytest.raises(AtlasError, match="cannot be copied"):
         runs.create(settings, tmp_path / "nothing.csv")
-    assert [*queue.root().iterdir()] == []
+    assert runs.listed() == []
+    assert [path.name for path in queue.root().iterdir()] in ([], [".lock"])
 
 
 def test_titles_and_notes_change_and_the_name_stays(home: Path, settings: RunConfig) -> None:
