@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +34,7 @@ from engine.decoding import (
     text_reader,
     write,
 )
+from engine.images import places
 from engine.model.stack import Stack
 from engine.model.transformer import EncoderDecoder, EncoderOnly, Transformer
 from engine.tokenizers import Encoding, Token, Tokenizer
@@ -199,7 +200,7 @@ class LanguageModel:
     @cached_property
     def reads_pairs(self) -> bool:
         """Whether two texts can be read together: an encoder alone, and a tokenizer that joins them."""
-        if self.config.decoder:
+        if self.config.decoder or self.config.patches:
             return False
         joined = self.tokenizer.encode_pair("", "")
         return joined is not None and max(joined.segments) < max(1, self.config.stacks["encoder"].n_segments)
@@ -207,10 +208,12 @@ class LanguageModel:
     def encode(self, text: str, begin: bool = False) -> Encoding:
         """A text as this model reads it; with `begin`, as the input of its decoder.
 
-        Raises AtlasError if there is nothing to read, if it is longer than max_len, or if a token is none of
-        those the model has a vector for.
+        Raises AtlasError if there is nothing to read, if it is longer than max_len, if a token is none of those the
+        model has a vector for, or if it reads images.
         """
         _need_text(text)
+        if self.config.patches:
+            raise AtlasError("{model} reads images, not texts", model=self.title)
         encoding = self.tokenizer.encode(text, begin)
         if not begin and all(token.special for token in encoding.tokens):
             raise AtlasError("there is nothing to read: type at least one word")
@@ -274,11 +277,43 @@ class LanguageModel:
         source, target_text, cut = self._texts(text, target)
         written = source is not None and target_text is not None and target is None
         texts = [encoding for encoding in (source, target_text) if encoding]
-        if names is None:
-            names = "*" if max(map(len, texts)) <= WHOLE_UP_TO else self._narrow_taps
-        with torch.set_grad_enabled(grad), capture(names, edits, grad) as heard:
-            self._read(texts)
+        heard = self._heard(max(map(len, texts)), names, edits, grad, lambda: self._read(texts))
         return TextTrace(heard, source, target_text, written, edits or {}, cut)
+
+    def trace_image(
+        self,
+        image: Any,
+        names: str | Iterable[str] | None = None,
+        edits: Mapping[str, Edit] | None = None,
+        grad: bool = False,
+    ) -> TextTrace:
+        """Look at an image, (height, width, channels) or of one channel (height, width), and keep what the taps hear.
+
+        As `trace` does of a text; its tokens are the patches. Raises AtlasError for what is no image of the size
+        that this model reads, and for a model that reads texts.
+        """
+        patches = self.config.patches
+        if patches is None:
+            raise AtlasError("{model} reads texts, not images", model=self.title)
+        values = _numbers("an image", image, next(self.model.parameters()))
+        flat = patches.channels == 1 and values.ndim == 2
+        batch, source = values[None, ..., None] if flat else values[None], places(patches)
+        heard = self._heard(len(source), names, edits, grad, lambda: self.model(batch))
+        return TextTrace(heard, source, None, False, edits or {})
+
+    def _heard(
+        self,
+        length: int,
+        names: str | Iterable[str] | None,
+        edits: Mapping[str, Edit] | None,
+        grad: bool,
+        read: Callable[[], object],
+    ) -> Trace:
+        if names is None:
+            names = "*" if length <= WHOLE_UP_TO else self._narrow_taps
+        with torch.set_grad_enabled(grad), capture(names, edits, grad) as heard:
+            read()
+        return heard
 
     def _read(self, texts: list[Encoding]) -> None:
         ids = [self.batch(encoding.ids) for encoding in texts]

@@ -216,7 +216,7 @@ def test_an_error_can_be_said_in_another_language() -> None:
     assert error.template.format(**error.values) == str(error)
 
 
-@pytest.mark.parametrize("module", ["engine", "engine.config", "engine.tokenizers"])
+@pytest.mark.parametrize("module", ["engine", "engine.config", "engine.images", "engine.tokenizers"])
 def test_importing_a_part_imports_no_torch(module: str) -> None:
     code = f"import sys, {module}; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

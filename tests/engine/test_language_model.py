@@ -11,9 +11,10 @@ import torch
 
 from engine import language_model as module
 from engine.capture import zero_head
-from engine.config import AtlasError, ClassHead, TokenHead, TransformerConfig
+from engine.config import AtlasError, ClassHead, Patches, TokenHead, TransformerConfig
 from engine.language_model import LanguageModel, Site, load
-from tests.engine.recipes import ASSEMBLIES, bert, language_model, llama, vaswani
+from tests.engine import recipes
+from tests.engine.recipes import ASSEMBLIES, bert, config, language_model, llama, vaswani
 
 every_assembly = pytest.mark.parametrize("settings", ASSEMBLIES.values(), ids=ASSEMBLIES)
 LONG = "abcdefghij" * 7
@@ -137,6 +138,51 @@ def test_a_classifier_has_logits_of_classes_and_none_of_tokens() -> None:
     with pytest.raises(AtlasError, match="the model predicts no tokens"):
         _ = trace.logits
     assert lm.parameters_by_part()["head"] == 3 * 16 + 3
+
+
+@pytest.fixture
+def looker() -> LanguageModel:
+    """A classifier of images of 4 x 6 grey pixels."""
+    cut = Patches(height=4, width=6, patch=2)
+    return language_model(config(encoder=recipes.stack(), patches=cut, encoder_head=ClassHead(n_classes=3)))
+
+
+def test_an_image_is_read_as_its_patches(looker: LanguageModel) -> None:
+    image = np.linspace(0, 1, 24).reshape(4, 6)
+    trace = looker.trace_image(image)
+    assert [token.label for token in trace.tokens] == ["[CLS]", "0,0", "0,1", "0,2", "1,0", "1,1", "1,2"]
+    assert [token.special for token in trace.tokens] == [True] + [False] * 6
+    assert list(trace.texts) == ["encoder"]
+    assert trace["encoder.layers.0.self_attention.weights"].shape == (1, 4, 7, 7)
+    pixels = torch.tensor(image[None, ..., None], dtype=torch.float32)
+    torch.testing.assert_close(trace["logits"], looker.model(pixels).detach(), rtol=0, atol=1e-5)
+    assert torch.equal(looker.trace_image(image[..., None].tolist())["logits"], trace["logits"])
+    layer = looker.layer_trace(looker.trace_image(image, names="*.resid_pre"), "encoder", 1)
+    name = "encoder.layers.1.self_attention.weights"
+    torch.testing.assert_close(layer[name], trace[name])
+    assert not looker.reads_pairs
+    assert looker.parameters_by_part()["embedding"] == 4 * 16 + 16 + 16
+
+
+@pytest.mark.parametrize(
+    ("image", "sentence"),
+    [
+        ([[0.0] * 5] * 4, r"images must be of shape \(batch, 4, 6, 1\), not \(1, 4, 5, 1\)"),
+        ([[0.0] * 6] * 3 + [[0.0]], "an image takes numbers, in rows of equal length"),
+        ("a picture", "an image takes numbers"),
+        ([[float("nan")] * 6] * 4, "images must be finite numbers"),
+    ],
+)
+def test_what_is_no_image_is_refused(looker: LanguageModel, image: Any, sentence: str) -> None:
+    with pytest.raises(AtlasError, match=sentence):
+        looker.trace_image(image)
+
+
+def test_texts_and_images_have_models_of_their_own(looker: LanguageModel, decoder: LanguageModel) -> None:
+    with pytest.raises(AtlasError, match=r"^Toy reads images, not texts$"):
+        looker.trace("abc")
+    with pytest.raises(AtlasError, match=r"^Toy reads texts, not images$"):
+        decoder.trace_image([[0.0]])
 
 
 def test_only_an_encoder_decoder_takes_a_target(decoder: LanguageModel) -> None:
