@@ -92,9 +92,15 @@ def position(walk: HeadWalk, _: Translate) -> Step:
     moved = before - turned
     pair = int(np.argmax(np.hypot(moved[:half], moved[half : 2 * half])))
     angle = walk.focus * walk.rotation.frequencies[pair]
-    sentence = _(
-        "Pairs of numbers in q and k turn by an angle that grows with position: scores then feel distance."
-    )
+    if 2 * half < len(before):
+        sentence = _(
+            "The first {count} of {width} numbers in q and k turn in pairs, by an angle that grows with position; the "
+            "others stay."
+        ).format(count=2 * half, width=len(before))
+    else:
+        sentence = _(
+            "Pairs of numbers in q and k turn by an angle that grows with position: scores then feel distance."
+        )
     equation = (
         ("k", "key"), *of(key_name(walk), "key"), (f" [{pair}, {pair + half}] = ", ""),
         (pair_of(before, pair, half), "key"),

@@ -15,6 +15,7 @@ from engine.figures.theme import Theme, number
 SHOWN_SHARE = (
     98  # per cent of the numbers that lie within the colour range; an outlier must not pale all others
 )
+READABLE = 4.5  # size in pixels of the sheet below which a number is no more than a smudge
 
 
 def typed(values: np.ndarray) -> Trace:
@@ -40,7 +41,8 @@ def strips(
 ) -> Part:
     """A heat map of vectors, each (d,), drawn into boxes that share top and bottom and stand left to right.
 
-    Numbers are written into the cells of vectors of up to eight numbers. `limit` is the colour range around zero.
+    Numbers are written into the cells of vectors of up to eight numbers, where they can be read.
+    `limit` is the colour range around zero.
     """
     rows, columns = strip_shape(len(vectors[0]), boxes[0])
     cells = np.full((len(vectors), rows, columns + 1), np.nan)  # after each strip a gap
@@ -60,10 +62,11 @@ def strips(
         "hoverongaps": False,
         "hovertemplate": f"{name}: %{{z:.4g}}<extra></extra>",
     }
-    if columns <= 8 and rows == 1:
+    written = min(size, boxes[0].width / columns / 2.6)
+    if columns <= 8 and rows == 1 and written >= READABLE:
         trace["text"] = [["" if np.isnan(value) else number(float(value), 2) for value in row] for row in z]
         trace["texttemplate"] = "%{text}"
-        trace["textfont"] = {"size": min(size, boxes[0].width / columns / 2.6), "color": theme.ink}
+        trace["textfont"] = {"size": written, "color": theme.ink}
     return still(trace)
 
 

@@ -51,8 +51,8 @@ def own() -> None:
     )
     panels.paragraph(words.format(families=", ".join(families.TITLES)))
     st.text_input(
-        _("Path"), key="atlas-path", placeholder=_("Path of a file or folder"), label_visibility="collapsed",
-        autocomplete="off", on_change=_open,
+        _("Path"), key="atlas-path", placeholder=_("Path of a file or folder, or hf:OWNER/NAME"),
+        label_visibility="collapsed", autocomplete="off", on_change=_open,
     )  # fmt: skip
     fetching.problem()
     hub_shelf.show()

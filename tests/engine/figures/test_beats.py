@@ -31,4 +31,8 @@ def test_the_pair_that_turns_is_one_that_does(fraction, partner):
     before, after = walk.k[3], walk.rotation.k[3]
     pair = next(i for i in range(partner) if f" [{i}, {i + partner}] = " in told)
     assert f"({beats.number(before[pair])}, {beats.number(before[pair + partner])})" in told
+    said = beats.position(walk, str).sentence
+    assert said.startswith(
+        "Pairs of" if partner == 4 else f"The first {2 * partner} of 8 numbers in q and k turn"
+    )
     assert told.endswith(f"({beats.number(after[pair])}, {beats.number(after[pair + partner])})")

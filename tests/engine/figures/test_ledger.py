@@ -13,7 +13,7 @@ from engine.figures.drawing import changes
 from engine.figures.ledger import ledger, ledger_spec
 from engine.figures.matrix import Grid, hidden_runs, pooled
 from engine.figures.sheet import FORMATS, Box, lay_out, strip_shape
-from engine.figures.theme import LIGHT, THEMES
+from engine.figures.theme import LIGHT, THEMES, text_width
 from tests.engine.figures.walks import walk
 
 STEPS = ["1", "2", "3", "4a", "4", "5", "6", "7a", "7", "8", "9", "10"]
@@ -266,3 +266,25 @@ def test_the_second_of_two_texts_is_in_italics_behind_a_line(form):
     assert lines["y"][3] == pytest.approx(matrix["ys"][3], abs=0.1)
     rows = next(trace["text"] for trace in spec["data"] if "<i>she</i>" in trace.get("text", []))
     assert rows == ["[CLS]", "who", "[SEP]", "<i>she</i>", "<b><i>did</i></b>"]
+
+
+@pytest.mark.parametrize("form", ["wide", "talk", "narrow"])
+def test_a_tilted_word_ends_below_the_upper_edge(form):
+    spec = spec_of(walk(["<extra_id_38>"] * 30), form)
+    tilted = [note for note in spec["layout"]["annotations"] if note["textangle"]]
+    assert tilted
+    for note in tilted:
+        size, length = (
+            note["font"]["size"],
+            text_width(note["text"].replace("&lt;", "<")) * note["font"]["size"],
+        )
+        assert note["y"] - 0.788 * length - 0.616 * size > 0  # sine and cosine of 52 degrees
+
+
+@pytest.mark.parametrize(("count", "written"), [(3, True), (30, False)])
+def test_numbers_of_vectors_are_written_where_they_can_be_read(count, written):
+    spec = spec_of(walk(["a"] * count))
+    heat = [trace for trace in spec["data"] if trace["type"] == "heatmap"]
+    strips = [trace for trace in heat if trace["hovertemplate"].startswith("k")]
+    assert strips
+    assert all(("text" in strip) == written for strip in strips)
