@@ -42,6 +42,8 @@ from engine.tokenizers import Encoding, Token, Tokenizer
 if TYPE_CHECKING:
     import numpy as np
 
+Read = tuple[TransformerConfig, Transformer, Tokenizer, Mapping[str, Any]]
+
 EMBEDDED = Path(__file__).parent.parent / "assets" / "models"
 WHOLE_UP_TO = 64  # tokens; a longer trace keeps only what grows with the text, not with its square
 WRITES_UP_TO = 64  # tokens of a target, or twice as many as the source has: not every model ends by itself
@@ -52,6 +54,7 @@ def load(
 ) -> LanguageModel:
     """A model by its name in the catalogue, by the name of an embedded one, from a folder or a GGUF file.
 
+    The folder may be a training run's, whose best weights are taken, and the file one of its snapshots.
     device: cpu, cuda or mps; dtype: float32, float16 or bfloat16, which the model computes in. A model of one's own
     takes its config, renames and tokenizer; see pretrained.own.
     Raises AtlasError, one sentence, for whatever is missing, truncated, foreign or too large.
@@ -60,7 +63,9 @@ def load(
         raise AtlasError("load takes a name or a path, not {kind}", kind=type(name_or_path).__name__)
     folder = EMBEDDED / str(name_or_path) if str(name_or_path) in embedded() else Path(name_or_path)
     if not own and os.path.isfile(folder / "card.json"):  # pathlib's own raises for a path that is too long
-        read = _read_run  # only it imports what it needs, and so does the other
+        read = _read_folder  # only it imports what it needs, and so do the others
+    elif not own and is_of_a_run(folder):
+        read = _read_run
     else:
         from engine.pretrained.loader import load as read
 
@@ -69,9 +74,23 @@ def load(
     return LanguageModel(card["name"], card["title"], config, tokenizer, model, card)
 
 
-def _read_run(
-    folder: str | Path, *, device: str, dtype: str
-) -> tuple[TransformerConfig, Transformer, Tokenizer, Mapping[str, Any]]:
+def is_of_a_run(path: Path) -> bool:
+    """Whether this is the folder of a training run, or weights in one."""
+    from engine.training.run_folder import RunFolder
+
+    return RunFolder.around(path) is not None
+
+
+def _read_run(path: str | Path, *, device: str, dtype: str) -> Read:
+    from engine.pretrained import devices
+    from engine.training.opening import open_run
+
+    target = devices.target(device, dtype)
+    config, model, tokenizer, card = open_run(Path(path))
+    return config, model.to(target.device, target.dtype), tokenizer, card
+
+
+def _read_folder(folder: str | Path, *, device: str, dtype: str) -> Read:
     from engine.pretrained import devices
     from engine.training.model_folder import load_checkpoint
 

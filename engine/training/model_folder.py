@@ -58,7 +58,12 @@ def load_checkpoint(
         if not (folder / name).is_file():
             raise AtlasError("the folder {folder} has no {name}", folder=folder, name=name)
     config = TransformerConfig.from_json(_text(folder / "config.json"))
-    tokenizer, card = _tokenizer(folder / "tokenizer.json"), _card(folder / "card.json")
+    tokenizer, card = read_tokenizer(folder / "tokenizer.json"), _card(folder / "card.json")
+    return config, fitted(config, tokenizer, folder, "model.safetensors"), tokenizer, card
+
+
+def fitted(config: TransformerConfig, tokenizer: Tokenizer, folder: Path, file: str) -> Transformer:
+    """The model with weights of that folder, in evaluation mode. Raises AtlasError when they do not fit each other."""
     if len(tokenizer) != config.vocab_size:
         raise AtlasError(
             "the vocabulary in {folder} has {tokens} tokens, but its model knows {vocab_size}",
@@ -66,13 +71,14 @@ def load_checkpoint(
             tokens=len(tokenizer),
             vocab_size=config.vocab_size,
         )
-    tensors = _tensors(folder / "model.safetensors")
+    path = folder / file
+    tensors = read_tensors(path)
     shapes = {name: tuple(value.shape) for name, value in tensors.items()}
     held.refuse_too_few(config, shapes, held.numbers(shapes), str(folder))
     model = build_empty(config)
-    _refuse_others(folder / "model.safetensors", shapes, model)
+    _refuse_others(path, shapes, model)
     model.load_state_dict(tensors, strict=True, assign=True)
-    return config, model.eval(), tokenizer, card
+    return model.eval()
 
 
 def _text(path: Path) -> str:
@@ -82,7 +88,8 @@ def _text(path: Path) -> str:
         raise AtlasError("{path} cannot be read: {what}", path=path, what=str(error)) from None
 
 
-def _tokenizer(path: Path) -> Tokenizer:
+def read_tokenizer(path: Path) -> Tokenizer:
+    """Raises AtlasError for a file that is missing or no vocabulary."""
     try:
         return from_json(_text(path))
     except Exception as error:  # the tokenizers library raises plain Exception for every kind of damage
@@ -99,7 +106,8 @@ def _card(path: Path) -> dict[str, Any]:
         raise AtlasError("{path} is not a card: {what}", path=path, what=str(error)) from None
 
 
-def _tensors(path: Path) -> dict[str, Tensor]:
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Raises AtlasError for a file that is missing or damaged."""
     try:
         return load_file(path)
     except (OSError, SafetensorError) as error:

@@ -139,6 +139,17 @@ class RunFolder:
     def snapshot(self, step: int) -> Path:
         return self.path / "snapshots" / f"step-{step:06d}.safetensors"
 
+    @classmethod
+    def around(cls, path: Path) -> RunFolder | None:
+        """The run that this is the folder of, or weights in it; None where it is neither. No path is too long."""
+        weights = path.suffix == ".safetensors" and os.path.isfile(path)
+        folder = cls(path.absolute().parents[1] if weights else path.absolute())
+        return folder if os.path.isfile(folder.status) else None
+
+    def weights(self) -> Path | None:
+        """The best there are: those of the best evaluation, else of the latest snapshot, None before the first."""
+        return self.best if self.best.exists() else next(reversed(self.snapshots().values()), None)
+
     def snapshots(self) -> dict[int, Path]:
         """By step, the earliest first."""
         found = (self.path / "snapshots").glob("step-*.safetensors")
