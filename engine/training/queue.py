@@ -7,8 +7,8 @@ that starts one, the process of a run that ends, and whoever calls `dispatch`. N
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -52,13 +52,21 @@ def locked() -> Iterator[None]:
         ) from None  # fmt: skip
 
 
-def enter(folder: RunFolder, launcher: str) -> None:
-    """The run waits behind all others, and begins at once if there is room. Only inside `locked()`."""
-    known = [statuses.read(other) for other in folders()]
-    turn = 1 + max((status.turn for status in known), default=0)
-    waiting = statuses.read(folder).but(state="waiting", launcher=launcher, turn=turn)
-    statuses.write(folder, waiting.but(process=None, job="", error=None))
+def enter(chosen: Sequence[RunFolder], launcher: str) -> None:
+    """The runs wait behind all others, and begin at once if there is room. Only inside `locked()`."""
+    known = {folder: statuses.read(folder) for folder in folders()}
+    last = max((status.turn for status in known.values()), default=0)
+    for turn, folder in enumerate(chosen, last + 1):
+        leave(known[folder])
+        waiting = known[folder].but(state="waiting", launcher=launcher, turn=turn)
+        statuses.write(folder, waiting.but(process=None, job="", error=None))
     fill()
+
+
+def leave(status: Status) -> None:
+    """Out of a cluster's queue, if that answers; should the job begin nevertheless, it finds nothing to do."""
+    with suppress(AtlasError):
+        LAUNCHERS[status.launcher].withdraw(status)
 
 
 def dispatch() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -83,14 +84,22 @@ def start(name: str, launcher: str = "local") -> None:
 
     Does nothing for a run that waits or is at work. Raises AtlasError for one that is finished or cannot be read.
     """
-    folder = folder_of(name)
+    start_all([name], launcher)
+
+
+def start_all(names: Sequence[str], launcher: str = "local") -> None:
+    """The same for several, in this order, or for none of them; a cluster gets them as one array of jobs."""
+    chosen = [folder_of(name) for name in names]
     with queue.locked():
-        folder.read_config()
-        status = statuses.read(folder)
-        if status.state == "finished":
-            raise AtlasError("The run {name} is finished: duplicate it to train once more.", name=name)
-        if status.state != "waiting" and not status.is_live:
-            queue.enter(folder, launcher)
+        queue.enter([folder for folder in chosen if _can_start(folder)], launcher)
+
+
+def _can_start(folder: RunFolder) -> bool:
+    folder.read_config()
+    status = statuses.read(folder)
+    if status.state == "finished":
+        raise AtlasError("The run {name} is finished: duplicate it to train once more.", name=folder.name)
+    return status.state != "waiting" and not status.is_live
 
 
 def pause(name: str) -> None:
@@ -111,6 +120,9 @@ def _ask(name: str, word: str, at_once: dict[str, str]) -> None:
         if status.is_live:
             write_whole(folder.request, word.encode())
         elif status.state in at_once:
+            if status.job:
+                write_whole(folder.request, word.encode())  # should the job begin at this very moment
+                LAUNCHERS[status.launcher].withdraw(status)
             statuses.write(folder, status.but(state=at_once[status.state]))
 
 
@@ -125,8 +137,10 @@ def delete(name: str) -> None:
     """Removes the folder and all that is in it. Raises AtlasError for a run that is at work."""
     folder = folder_of(name)
     with queue.locked():
-        if statuses.read(folder).is_live:
+        status = statuses.read(folder)
+        if status.is_live:
             raise AtlasError("The run {name} is at work: stop it before it is deleted.", name=name)
+        queue.leave(status)
         gone = folder.path.rename(
             queue.root() / f".{uuid4().hex}.deleted"
         )  # at once; the rest may take a while

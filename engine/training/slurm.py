@@ -63,7 +63,7 @@ class SlurmLauncher:
         return {folder: status for folder, status in changed.items() if status != ours[folder]}
 
     def withdraw(self, status: Status) -> None:
-        if status.job:
+        if _may_wait(status):
             slurm_queue.cancel(status.job)
 
     def kill(self, status: Status) -> None:
