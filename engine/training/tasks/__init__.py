@@ -7,7 +7,11 @@ induction    a random stretch that is repeated
 dates        days in ten languages; date_forms and date_habits write them
 numbers      in words or digits, in four languages; numerals spells them
 phrases      Chinese and English; phrase_grammar makes the sentences, phrase_words has the words
-text         Python's help or a visitor's file, gone on with or filled in; corpus reads it, cuts makes tokens of it
+text         Python's help or a visitor's file, gone on with or filled in; corpus holds it, cuts makes tokens of it
+sentiment    praise or complaint, where single words mislead
+digits       images of handwritten digits
+own_tables   a visitor's pairs, or texts with labels; table checks them
+text_file    reads what visitors bring
 
 To add a task, write a class of that face and name it in `TASKS`. Screens import this package: what takes long
 to import (num2words, scikit-learn) is imported where it is used.
@@ -22,9 +26,12 @@ from engine.config import AtlasError
 from engine.training.examples import Example
 from engine.training.tasks.addition import Addition
 from engine.training.tasks.dates import Dates
+from engine.training.tasks.digits import Digits
 from engine.training.tasks.induction import Induction
 from engine.training.tasks.numbers import Numbers
+from engine.training.tasks.own_tables import OwnLabels, OwnPairs
 from engine.training.tasks.phrases import Phrases
+from engine.training.tasks.sentiment import Sentiment
 from engine.training.tasks.sequences import Copy, Recall, Reverse, Sort
 from engine.training.tasks.task import Classification, Filling, Kind, Task, is_held_out
 from engine.training.tasks.text import MaskedText, Text
@@ -43,6 +50,10 @@ TASKS: dict[str, type[Any]] = {
     "phrases": Phrases,
     "text": Text,
     "masked_text": MaskedText,
+    "sentiment": Sentiment,
+    "digits": Digits,
+    "own_pairs": OwnPairs,
+    "own_labels": OwnLabels,
 }
 
 

@@ -5,16 +5,14 @@ The last tenth of a text is held out, never seen in training.
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from engine.config import AtlasError
+from engine.training.tasks.text_file import read_text
 
-MOST_BYTES = 5_000_000
 FEWEST_CHARACTERS = 1_000
-KEPT_CONTROLS = "\n\t\f"
 
 
 @dataclass(frozen=True)
@@ -38,13 +36,7 @@ def text_of(path: str | Path) -> Corpus:
 
     Raises AtlasError, with the line where there is one, for a file that is missing, too large, too short, or no text.
     """
-    text = _decoded(Path(path))
-    for line, content in enumerate(text.split("\n"), start=1):
-        if foreign := next((char for char in content if _is_foreign(char)), None):
-            raise AtlasError(
-                "{path}, line {line}: the character U+{code} does not belong into a text",
-                path=path, line=line, code=f"{ord(foreign):04X}",
-            )  # fmt: skip
+    text = read_text(path)
     if len(text) < FEWEST_CHARACTERS:
         raise AtlasError(
             "{path} has {count} characters, and at least {limit} are needed to train on",
@@ -52,26 +44,3 @@ def text_of(path: str | Path) -> Corpus:
         )  # fmt: skip
     kept = len(text) * 9 // 10
     return Corpus(text[:kept], text[kept:])
-
-
-def _decoded(path: Path) -> str:
-    """Line ends of all systems become one; a byte order mark is left out."""
-    try:
-        if (size := path.stat().st_size) > MOST_BYTES:
-            raise AtlasError(
-                "{path} has {size} bytes, and at most {limit} can be trained on",
-                path=path, size=size, limit=MOST_BYTES,
-            )  # fmt: skip
-        content = path.read_bytes()
-    except OSError as error:
-        raise AtlasError("{path} cannot be read: {what}", path=path, what=str(error)) from None
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise AtlasError("{path}, line {line}: this is not UTF-8", path=path, line=line) from None
-    return unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n"))
-
-
-def _is_foreign(char: str) -> bool:
-    return unicodedata.category(char) == "Cc" and char not in KEPT_CONTROLS

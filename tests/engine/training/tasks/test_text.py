@@ -10,7 +10,7 @@ import pytest
 
 from engine.config import AtlasError
 from engine.tokenizers import CharacterTokenizer, PretrainedTokenizer, from_json
-from engine.training.tasks import corpus, cuts
+from engine.training.tasks import cuts, text_file
 from engine.training.tasks.corpus import Corpus, help_topics, text_of
 from engine.training.tasks.cuts import Characters, Pieces
 from engine.training.tasks.text import MaskedText, Stretches, Text
@@ -210,7 +210,7 @@ def test_a_thousand_characters_are_enough(tmp_path: Path) -> None:
 def test_large_files_are_refused_before_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(corpus, "MOST_BYTES", 2000)
+    monkeypatch.setattr(text_file, "MOST_BYTES", 2000)
     text_of(file(tmp_path, "x" * 2000))
     with pytest.raises(AtlasError, match=r"data\.txt has 2001 bytes, and at most 2000 can be trained on$"):
         text_of(file(tmp_path, "x" * 2001))
