@@ -7,6 +7,8 @@ from pathlib import Path
 from pydoc_data.topics import topics
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engine.config import AtlasError
 from engine.tokenizers import CharacterTokenizer, PretrainedTokenizer, from_json
@@ -16,6 +18,9 @@ from engine.training.tasks.cuts import Characters, Pieces
 from engine.training.tasks.text import MaskedText, Stretches, Text
 
 STORY = "The cat sat. " * 90 + "À la fin, 猫は眠る👍. " * 15  # 1,170 and 255 code points
+
+HARD = "it's a cat's  life\n\n   and 11 more's\t\tab abab " * 9
+SMALL = Pieces(vocabulary=300).tokenizer(Corpus(HARD, ""), mask=False)
 
 
 def file(folder: Path, content: str | bytes) -> str:
@@ -93,6 +98,16 @@ def test_a_character_of_several_pieces_is_taken_whole_or_not_at_all() -> None:
         text = stretches.at(token)
         assert text == "猫" * len(text)
         assert 1 <= len(text) <= 2
+
+
+@given(st.text(st.sampled_from("ab 's\n\t1é猫👍\u0301"), min_size=1, max_size=60), st.integers(8, 12))
+def test_whatever_the_text_a_stretch_is_in_it_and_fits(text: str, window: int) -> None:
+    stretches = Stretches(text, SMALL, window)
+    for token in range(len(stretches.cuts) - 1):
+        found = stretches.at(token)
+        assert found
+        assert found in text
+        assert len(SMALL.ids(found)) <= window
 
 
 # ── tokens ──────────────────────────────────────────────────────────────────────────────────────────────────
