@@ -143,7 +143,7 @@ class RunFolder:
     def around(cls, path: Path) -> RunFolder | None:
         """The run that this is the folder of, or weights in it; None where it is neither. No path is too long."""
         weights = path.suffix == ".safetensors" and os.path.isfile(path)
-        folder = cls(path.absolute().parents[1] if weights else path.absolute())
+        folder = cls(path.absolute().parent.parent if weights else path.absolute())
         return folder if os.path.isfile(folder.status) else None
 
     def weights(self) -> Path | None:
