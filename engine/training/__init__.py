@@ -1,6 +1,6 @@
 """Training small Transformers, and the models that come with the project.
 
-tasks         what can be learned; dates, with date_forms and date_habits, is the first
+tasks         what can be learned, a package
 loop          train(config, task, settings), one step at a time
 measure       how good a model is, and where it looks
 model_folder  a trained model as a folder
