@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from torch import Tensor
 
 from engine.capture import Trace, capture
-from engine.config import StackConfig, TransformerConfig
+from engine.config import ClassHead, NoHead, Patches, StackConfig, TransformerConfig
 from engine.model.build import build
 from engine.model.cache import KVCache
 from engine.model.transformer import DecoderOnly, EncoderDecoder, Transformer
@@ -220,6 +220,20 @@ def test_every_variant(variant: str, assembly: str) -> None:
     case = Case(named(variant, assembly), 1, ids, torch.tensor([7, 4]), target, [3, 4])
     for invariant in INVARIANTS:
         invariant(case)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@torch.no_grad()
+def test_every_variant_looking_at_images(variant: str) -> None:
+    """All of one size, so nothing is filled up; by turns with each head there is for images."""
+    head = [NoHead(), ClassHead(n_classes=3), ClassHead(n_classes=3, pool="mean")][len(variant) % 3]
+    cut = Patches(height=4, width=6, patch=2, channels=2)
+    config = named(variant, "encoder-only").model_copy(update={"patches": cut, "encoder_head": head})
+    images = torch.randn(2, 4, 6, 2, dtype=torch.float64)
+    case = Case(config, 1, images, torch.tensor([7, 7]), torch.zeros(2, 2))
+    for invariant in INVARIANTS:
+        if invariant is not padding_changes_nothing_whatever_it_is:
+            invariant(case)
 
 
 @torch.no_grad()
