@@ -22,7 +22,6 @@ import torch
 from torch import Tensor, nn
 
 from engine.config import TransformerConfig
-from engine.model.build import build
 from engine.training import divergence
 from engine.training.arithmetic import Arithmetic, device_named
 from engine.training.batches import Batch, total_loss
@@ -36,6 +35,7 @@ from engine.training.schedules import learning_rate
 from engine.training.settings import TrainingSettings
 from engine.training.state import copies, finite_or_none, restore, tensors_of
 from engine.training.tasks import Task
+from engine.training.tuning import model_for, whole
 
 
 def train(config: TransformerConfig, task: Task, settings: TrainingSettings) -> Training:
@@ -69,7 +69,7 @@ class Training(Iterator[StepRecord]):
         self.objective.check(config, task)
         self.device = device_named(settings.device)
         self.arithmetic = Arithmetic(settings.precision, self.device)
-        self.model = build(config, settings.seed).to(self.device)
+        self.model = model_for(config, task.tokenizer, settings).to(self.device)
         self.forward = torch.compile(self.model, dynamic=True) if settings.compile else self.model
         self.trained = {
             name: weight for name, weight in self.model.named_parameters() if weight.requires_grad
@@ -184,8 +184,8 @@ class Training(Iterator[StepRecord]):
         return dropping(seed, self.device, self.settings.compile) if self.has_dropout else nullcontext()
 
     def weights(self) -> dict[str, Tensor]:
-        """The model as trained so far: copies on the CPU, by the names that `build(config)` has."""
-        return copies(self.model.state_dict())
+        """The model as trained so far: copies on the CPU, by the names that `build(config)` gives."""
+        return copies(whole(self.model))
 
     def state(self) -> State:
         """What a later process needs to go on from here, beside config, task and settings: see `resume`."""

@@ -10,6 +10,7 @@ from engine.config import AtlasError, Settings
 
 ScheduleName = Literal["cosine", "linear", "constant", "inverse_sqrt"]
 Precision = Literal["fp32", "bf16", "fp16"]
+Tune = Literal["whole", "head", "lora"]
 DeviceName = Literal["auto", "cuda", "mps", "cpu"]
 
 
@@ -21,6 +22,9 @@ class TrainingSettings(Settings):
     clip: bound of the norm of the whole gradient, None for none.
     accumulate: in how many parts a batch is read, so that one of them has to fit in memory.
     evaluate_every, details_every: steps between evaluations, and between looks at each layer's gradient; None: never.
+    start_from: the folder of a trained model or run, or a snapshot, whose weights a run begins with.
+    tune: what of them learns: the whole, the head alone, or low-rank updates of the matrices in lora_targets; beside
+        these, whatever the trained model did not have.
     evaluate_count: held-out examples; patience: evaluations without a lower held-out loss after which a run ends.
     """
 
@@ -48,6 +52,12 @@ class TrainingSettings(Settings):
     patience: PositiveInt | None = None
     details_every: PositiveInt | None = None
 
+    start_from: str | None = None
+    tune: Tune = "whole"
+    lora_rank: PositiveInt = 4
+    lora_alpha: PositiveFloat = 8.0
+    lora_targets: tuple[str, ...] = ("W_q", "W_v")
+
     @model_validator(mode="after")
     def _fit_together(self) -> TrainingSettings:
         if self.accumulate > self.batch_size:
@@ -59,4 +69,6 @@ class TrainingSettings(Settings):
             raise AtlasError(
                 "patience counts evaluations, so evaluate_every must say how often they are made"
             )
+        if self.tune != "whole" and self.start_from is None:
+            raise AtlasError("tuning a part needs a trained model to go on from: start_from names its folder")
         return self
