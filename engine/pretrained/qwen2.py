@@ -16,6 +16,7 @@ PREFIXES, RENAMES, drop = llama.PREFIXES, llama.RENAMES, llama.drop
 GGUF_RENAMES = llama.GGUF_RENAMES
 
 _FULL, _SLIDING = "full_attention", "sliding_attention"
+_MOST = 10_000  # layers that are listed one by one
 
 
 def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
@@ -27,13 +28,27 @@ def windows(config: dict[str, Any]) -> dict[str, Any]:
     """How far which layers see. Raises AtlasError for layers of kinds that are not built, or of another number."""
     (n_layers,) = require(config, "num_hidden_layers")
     size = reach(config) if config.get("use_sliding_window") else None
-    first = n_layers if size is None else min(config.get("max_window_layers", 28), n_layers)
-    kinds = config.get("layer_types", [_FULL] * first + [_SLIDING] * (n_layers - first))
-    full = tuple(layer for layer, kind in enumerate(kinds) if kind == _FULL)
-    known = len(full) if size is None else len(full) + kinds.count(_SLIDING)
+    kinds = config.get("layer_types")
+    if set(kinds or ()) == {_FULL} or (kinds is None and size is None):
+        return {}
+    if kinds is not None:
+        full = _full(kinds, n_layers, sliding=size is not None)
+    else:  # as long as a configuration says, which nobody has held against the weights yet
+        full = range(min(config.get("max_window_layers", 28), n_layers))
+    if len(full) == n_layers:
+        return {}
+    if len(full) > _MOST:
+        raise not_built("max_window_layers", str(len(full)))
+    return {"window": size, "full_layers": tuple(full)}
+
+
+def _full(kinds: list[str], n_layers: int, *, sliding: bool) -> list[int]:
+    """Which layers see everything, of those whose kinds are listed."""
+    full = [layer for layer, kind in enumerate(kinds) if kind == _FULL]
+    known = len(full) + (kinds.count(_SLIDING) if sliding else 0)
     if not known == len(kinds) == n_layers:
         raise not_built("layer_types", ", ".join(dict.fromkeys(kinds)))
-    return {} if len(full) == n_layers else {"window": size, "full_layers": full}
+    return full
 
 
 def hf_from_gguf(file: GgufFile) -> dict[str, Any]:
