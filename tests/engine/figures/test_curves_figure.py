@@ -1,0 +1,154 @@
+"""Curves and glances as figures: every point stands where it was measured, and no label is read as markup."""
+
+from __future__ import annotations
+
+import base64
+
+import numpy as np
+import pytest
+
+from engine.analysis.curves import LayerMap, Line, Mark, Panel
+from engine.analysis.glance import Glance
+from engine.analysis.head_walk import HeadPlace
+from engine.figures.boards import BOARDS
+from engine.figures.curves import LEGENDS, TITLES, curves, curves_spec, powers, round_half
+from engine.figures.glance import PLATES, glance_figure, glance_spec
+from engine.figures.theme import DARK, LIGHT
+
+
+def line(mark: Mark = "batch", label="", run=0, values=(4.0, 2.0)) -> Line:
+    return Line(label, mark, np.arange(1, len(values) + 1), np.array(values), run)
+
+
+def drawn(spec: dict, **wanted) -> list[dict]:
+    return [trace for trace in spec["data"] if wanted.items() <= trace.items()]
+
+
+def numbers(values: dict) -> list[float]:
+    flat = np.frombuffer(base64.b64decode(values["bdata"]), "<f4")
+    return flat.reshape([int(side) for side in values.get("shape", str(len(flat))).split(",")]).tolist()
+
+
+def spec_of(*parts, board="wide", theme=LIGHT) -> dict:
+    return curves_spec(parts, theme=theme, board=BOARDS[board], translate=str)
+
+
+def test_points_stand_where_they_were_measured_and_the_axis_is_as_long_as_the_run():
+    spec = spec_of(Panel("loss", (line(), line("held_out", values=(3.0,))), until=100))
+    batch, held_out = spec["data"]
+    assert (batch["x"], numbers(batch["y"])) == ([1, 2], [4.0, 2.0])
+    assert (held_out["mode"], numbers(held_out["y"])) == ("lines+markers", [3.0])
+    assert spec["layout"]["xaxis"]["range"] == [0, 100]
+    assert spec["layout"]["yaxis"]["range"] == [0, 4.2]
+
+
+def test_shares_always_go_from_0_to_1():
+    for values in ((0.1,), (1.0,)):
+        spec = spec_of(Panel("right", (line(values=values),), until=10))
+        assert spec["layout"]["yaxis"]["range"] == [-0.02, 1.02]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([0.02, 3.0], (-2, 1)), ([1.0], (0, 1)), ([], (-1, 1)), ([0.0, np.nan, 5.0], (0, 1))],
+)
+def test_powers_of_ten_around_what_is_positive(values, expected):
+    assert powers(np.array(values, float)) == expected
+
+
+@pytest.mark.parametrize(("top", "half"), [(4.4, 2), (0.004, 0.002), (1.0, 0.5), (9.0, 2.5), (0.9, 0.25)])
+def test_ticks_are_round(top, half):
+    assert round_half(top) == pytest.approx(half)
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_panels_stand_apart_within_the_sheet(board):
+    spec = spec_of(
+        *(Panel(quantity, (line(),), 10) for quantity in TITLES if "s" not in quantity[-1:]), board=board
+    )
+    layout = spec["layout"]
+    boxes = [
+        (*layout[f"xaxis{number}"]["domain"], *layout[f"yaxis{number}"]["domain"])
+        for number in ["", *range(2, len(spec["data"]) + 1)]
+    ]
+    for at, (left, right, low, high) in enumerate(boxes):
+        assert 0 <= left < right <= 1
+        assert 0 <= low < high <= 1
+        for other in boxes[:at]:
+            assert right < other[0] or left > other[1] or high < other[2] or low > other[3]
+
+
+def test_one_run_is_told_by_what_its_lines_are_and_several_by_their_names():
+    one = spec_of(Panel("loss", (line(), line("held_out")), 10))
+    assert "this batch" in legend(one)
+    assert "held out" in legend(one)
+    several = spec_of(Panel("loss", (line(label="<b>a", run=0), line(label="b & c", run=1)), 10))
+    assert "&lt;b&gt;a" in legend(several)
+    assert "b &amp; c" in legend(several)
+    assert several["data"][0]["line"]["color"] != several["data"][1]["line"]["color"]
+    assert several["data"][0]["text"] == "&lt;b&gt;a"
+
+
+def test_what_has_no_points_yet_is_not_in_the_legend():
+    assert "held out" not in legend(spec_of(Panel("loss", (line(), line("held_out", values=())), 10)))
+
+
+def legend(spec: dict) -> str:
+    return spec["layout"]["annotations"][1]["text"]
+
+
+def test_layers_are_drawn_by_their_logarithm_and_the_range_is_said():
+    layers = LayerMap("gradient_norms", ("embedding", "encoder.layers.0"), np.array([2, 4]),
+                      np.array([[1.0, 0.01], [100.0, np.nan]]), until=10)  # fmt: skip
+    spec = spec_of(layers)
+    (heat,) = drawn(spec, type="heatmap")
+    assert heat["x"] == [2, 4]
+    np.testing.assert_array_equal(numbers(heat["z"]), [[0.0, -2.0], [2.0, np.nan]])
+    assert spec["layout"]["yaxis"]["ticktext"] == ["embedding", "encoder 0"]
+    assert spec["layout"]["yaxis"]["range"] == [1.5, -0.5]  # the first layer on top
+    assert "0.010 … 100" in legend(spec)
+
+
+def test_nothing_at_all_is_a_figure_too():
+    empty = LayerMap("gradient_norms", (), np.zeros(0), np.zeros((0, 0)), until=10)
+    panels = (Panel("loss", (line(values=()),), 10), Panel("gradient_norm", (), 10), empty)
+    figure = curves(panels, theme=DARK, board=BOARDS["wide"], translate=str)
+    assert [len(trace.x) for trace in figure.data] == [0]
+
+
+def test_every_legend_is_of_a_quantity_that_there_is():
+    assert LEGENDS.keys() <= TITLES.keys()
+
+
+def glance(queries=("a", "<s>"), keys=("x", "x"), weights=((1.0, 0.0), (0.25, 0.75))) -> Glance:
+    place = HeadPlace("masked", "decoder", "self_attention", 0, 0, 0, 1)
+    visible = np.tri(len(queries), len(keys), dtype=bool)
+    return Glance(place, tuple(queries), tuple(keys), np.array(weights, np.float32), visible)
+
+
+def test_weights_go_from_0_to_1_the_first_query_is_on_top_and_hidden_cells_are_no_zeros():
+    spec = glance_spec(glance(), theme=LIGHT, plate=PLATES["wide"])
+    heat, hidden = spec["data"]
+    assert (heat["zmin"], heat["zmax"]) == (0, 1)
+    np.testing.assert_array_equal(numbers(heat["z"]), [[1.0, np.nan], [0.25, 0.75]])
+    low, high = spec["layout"]["yaxis"]["range"]
+    assert low > high
+    left, right = spec["layout"]["annotations"][:2]
+    assert left["y"] < right["y"]
+    assert (hidden["x"][0], hidden["y"][0]) == (heat["x0"] + heat["dx"] / 2, heat["y0"] - heat["dy"] / 2)
+
+
+def test_equal_words_keep_their_columns_and_words_are_no_markup():
+    spec = glance_spec(glance(), theme=LIGHT, plate=PLATES["wide"])
+    words = [note["text"] for note in spec["layout"]["annotations"]]
+    assert words == ["a", "&lt;s&gt;", "x", "x"]
+    assert spec["data"][0]["customdata"][1][0] == "&lt;s&gt; → x: "
+
+
+@pytest.mark.parametrize("plate", PLATES)
+def test_many_tokens_fit_on_every_plate(plate):
+    many = glance(["word"] * 300, ["word"] * 300, np.full((300, 300), 1 / 300))
+    spec = glance_spec(many, theme=DARK, plate=PLATES[plate])
+    assert spec["layout"]["height"] <= PLATES[plate].height + 5
+    assert len(spec["layout"]["annotations"]) <= 2 * 48
+    assert glance_figure(many, theme=DARK, plate=PLATES[plate]).layout.width == PLATES[plate].width
