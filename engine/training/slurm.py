@@ -68,7 +68,7 @@ class SlurmLauncher:
 
     def kill(self, status: Status) -> None:
         if status.job:
-            slurm_queue.kill(status.job)
+            slurm_queue.cancel(status.job)
 
 
 def submit(folders: Sequence[RunFolder], settings: SlurmSettings) -> list[str]:

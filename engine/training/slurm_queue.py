@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from engine.config import AtlasError
 
 PATIENCE = 10  # seconds that a command may take
+OVER = ("Invalid job id", "already completing or completed")
 
 
 @dataclass(frozen=True)
@@ -26,15 +27,15 @@ def jobs() -> dict[str, Waiting]:
 
 
 def cancel(job: str) -> None:
-    """A job that waits is forgotten; one that is over is nobody's concern. Raises AtlasError."""
-    ask("scancel", "--state=PENDING", job, harmless="Invalid job id")
+    """A process has half a minute, or what the cluster allows, to end by itself. Harmless for a job that is over.
+
+    Never with a filter or a signal: Slurm then takes an array that waits for one job, and cancels all of it. Raises
+    AtlasError.
+    """
+    ask("scancel", job, harmless=OVER)
 
 
-def kill(job: str) -> None:
-    ask("scancel", "--signal=KILL", "--full", job, harmless="Invalid job id")
-
-
-def ask(*command: str, harmless: str | None = None) -> str:
+def ask(*command: str, harmless: tuple[str, ...] = ()) -> str:
     """What a command of Slurm prints. Raises AtlasError where there is none, or no answer, or a refusal."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
@@ -45,7 +46,7 @@ def ask(*command: str, harmless: str | None = None) -> str:
             "Slurm does not answer: its command {command} has said nothing for {seconds} seconds.",
             command=command[0], seconds=PATIENCE,
         ) from None  # fmt: skip
-    if done.returncode and not (harmless and harmless in done.stderr):
+    if done.returncode and not any(words in done.stderr for words in harmless):
         raise refused(done.stderr)
     return done.stdout
 

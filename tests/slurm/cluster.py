@@ -35,7 +35,7 @@ SlurmdPort={node_port}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-# a job that lost its node waits until its credential has run out, by default two minutes
+# a job that is begun again waits until its credential has run out: five seconds at least, by default two minutes
 AuthInfo=socket={folder}/munge/socket,cred_expire=5
 CredType=cred/munge
 MailProg=/bin/true
@@ -51,6 +51,7 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SlurmdTimeout=2
+SlurmdParameters=config_overrides
 BatchStartTimeout=2
 MessageTimeout=2
 ReturnToService=2
