@@ -1,7 +1,9 @@
 """Training small Transformers, and the models that come with the project.
 
 tasks         what can be learned, a package
-loop          train(config, task, settings), one step at a time
+objectives    what a batch is and how an answer is written, one class for each kind of task
+loop          train(config, task, settings), one step at a time: its settings, schedules, arithmetic, records and state
+tuning        the model that a run trains, fresh or gone on from a trained one (starts)
 measure       how good a model is, and where it looks
 model_folder  a trained model as a folder
 runs          training in the background: create, start, pause, ...; run_folder, status, queue and metrics below
