@@ -99,12 +99,12 @@ class Training(Iterator[StepRecord]):
         rate = learning_rate(step, self.settings, self.config.d_model)
         learned = self.learn(step)
         gradient_norm = learned.norm.item()
-        self.first_loss = self.first_loss or learned.loss
-        limit = divergence.limit(self.first_loss, self.objective.classes(self.config))
+        first_loss = self.first_loss or learned.loss
+        limit = divergence.limit(first_loss, self.objective.classes(self.config))
         divergence.refuse(step, learned.loss, gradient_norm, rate, limit)
         look = Look(self.trained) if due(step, self.settings.details_every) else None
         self.move(rate, learned.norm)
-        self.step = step
+        self.step, self.first_loss = step, first_loss
         return StepRecord(
             step=step,
             loss=learned.loss,

@@ -118,6 +118,14 @@ def test_a_loss_that_is_not_finite_makes_no_step() -> None:
     assert all(torch.equal(old, new) for old, new in zip(before, weights_of(run), strict=True))
 
 
+def test_a_first_loss_that_is_not_finite_leaves_a_state_that_json_can_hold() -> None:
+    run = run_of()
+    run.model.register_forward_hook(without_a_number)
+    with pytest.raises(DivergedError, match="step 1 is not made"):
+        next(run)
+    assert json.loads(json.dumps(run.state().values, allow_nan=False))["step"] == 0
+
+
 def test_a_loss_ten_times_the_first_has_diverged() -> None:
     assert divergence.limit(2.0, 13) == pytest.approx(25.649494)  # knowing nothing costs ln 13 = 2.565
     assert divergence.limit(30.0, 13) == 300.0
