@@ -1,0 +1,21 @@
+"""The snapshots of a model, as a run leaves them and as some models come with them: the same with other weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from engine.language_model import LanguageModel
+from engine.training.model_folder import fitted
+from engine.training.run_folder import RunFolder
+
+
+def snapshots(lm: LanguageModel, folder: Path) -> Iterator[tuple[int, LanguageModel]]:
+    """Steps made, and the model after them, from the earliest on; lm: the model of that folder.
+
+    Raises AtlasError for weights that are damaged or not this model's.
+    """
+    for step, path in RunFolder(folder).snapshots().items():
+        model = fitted(lm.config, lm.tokenizer, folder, str(path.relative_to(folder)))
+        yield step, replace(lm, model=model.to(lm.device, lm.dtype))
