@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -100,14 +100,21 @@ class Cluster:
     def kill_node(self) -> None:
         """What a power cut does: the daemon and all that its jobs had running are gone without a word."""
         self.end("slurmd", signal.SIGKILL)
-        for pid in self.strays():
-            os.kill(pid, signal.SIGKILL)
+        lost = self.strays()
+        for how in (signal.SIGSTOP, signal.SIGKILL):  # at one moment: none shall tell of another's end
+            for pid in lost:
+                _signal(pid, how)
 
     def strays(self) -> list[int]:
-        """Processes of jobs: started with our SLURM_CONF, and neither by this process nor by a daemon at hand."""
+        """Processes of jobs, and those of Slurm that watch over them; none that this process or a daemon at hand began.
+
+        A job's know SLURM_CONF; the watching ones may have written their title over what they know.
+        """
         own = {os.getpid(), *(daemon.pid for daemon in self.daemons.values())}
         mark = f"SLURM_CONF={self.folder}/slurm.conf".encode()
-        return [pid for pid in _pids() if mark in _environment(pid) and not {pid, _parent(pid)} & own]
+        jobs = [pid for pid in _pids() if mark in _environment(pid) and not {pid, _parent(pid)} & own]
+        steps = {_parent(pid) for pid in jobs}
+        return [*jobs, *(pid for pid in steps.difference(jobs) if _title(pid).startswith("slurmstepd"))]
 
     def wait(self, until: Callable[[], bool], what: str) -> None:
         """Raises RuntimeError with the daemons' own words when it does not come."""
@@ -187,7 +194,7 @@ def _end(cluster: Cluster) -> None:
     for name in [*cluster.daemons][::-1]:
         cluster.end(name)
     for pid in cluster.strays():
-        os.kill(pid, signal.SIGKILL)
+        _signal(pid, signal.SIGKILL)
 
 
 def _program(name: str) -> str | None:
@@ -202,6 +209,11 @@ def _free_ports(count: int) -> list[int]:
         return [probe.getsockname()[1] for probe in probes]
 
 
+def _signal(pid: int, how: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, how)
+
+
 def _pids() -> list[int]:
     return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
 
@@ -211,6 +223,13 @@ def _parent(pid: int) -> int:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
         return 0
+
+
+def _title(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _environment(pid: int) -> list[bytes]:
