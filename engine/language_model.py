@@ -54,7 +54,8 @@ def load(
 ) -> LanguageModel:
     """A model by its name in the catalogue, by the name of an embedded one, from a folder or a GGUF file.
 
-    The folder may be a training run's, whose best weights are taken, and the file one of its snapshots.
+    The folder may be a training run's, whose best weights are taken, and the file a snapshot of a run or of an embedded
+    model.
     device: cpu, cuda or mps; dtype: float32, float16 or bfloat16, which the model computes in. A model of one's own
     takes its config, renames and tokenizer; see pretrained.own.
     Raises AtlasError, one sentence, for whatever is missing, truncated, foreign or too large.
@@ -62,7 +63,7 @@ def load(
     if not isinstance(name_or_path, str | Path):
         raise AtlasError("load takes a name or a path, not {kind}", kind=type(name_or_path).__name__)
     folder = EMBEDDED / str(name_or_path) if str(name_or_path) in embedded() else Path(name_or_path)
-    if not own and os.path.isfile(folder / "card.json"):  # pathlib's own raises for a path that is too long
+    if not own and has_card(folder):
         read = _read_folder  # only it imports what it needs, and so do the others
     elif not own and is_of_a_run(folder):
         read = _read_run
@@ -72,6 +73,15 @@ def load(
         folder = name_or_path
     config, model, tokenizer, card = read(folder, device=device, dtype=dtype, **own)
     return LanguageModel(card["name"], card["title"], config, tokenizer, model, card)
+
+
+def has_card(path: Path) -> bool:
+    """Whether this is a folder of a model with its card, or a snapshot in one."""
+    from engine.training.model_folder import folder_around
+
+    return os.path.isfile(
+        folder_around(path) / "card.json"
+    )  # pathlib's own raises for a path that is too long
 
 
 def is_of_a_run(path: Path) -> bool:
@@ -94,7 +104,8 @@ def _read_folder(folder: str | Path, *, device: str, dtype: str) -> Read:
     from engine.pretrained import devices
     from engine.training.model_folder import load_checkpoint
 
-    target, weights = devices.target(device, dtype), Path(folder) / "model.safetensors"
+    target, path = devices.target(device, dtype), Path(folder)
+    weights = path if path.suffix == ".safetensors" else path / "model.safetensors"
     if weights.is_file():
         target.need(weights.stat().st_size // devices.WIDEST, 0, str(folder))
     config, model, tokenizer, card = load_checkpoint(folder)

@@ -29,7 +29,7 @@ def draw(choice: Choice) -> None:
     )
     plot(
         figure, key=KEY, label=label, name="attention", step=state.view().beat or "7", link=True, on_pick=picked,
-        aside=look_for.lines(walk, choice.specimen, choice.expected),
+        aside=look_for.lines(walk, choice.specimen, choice.expected, choice.told),
     )  # fmt: skip
 
 

@@ -9,22 +9,28 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import save
 
 from engine.config import AtlasError
+from engine.training.checkpoints import save_weights
+from engine.training.examples import Image
 from engine.training.loop import Training, train
 from engine.training.measure import report
 from engine.training.model_folder import load_checkpoint, save_checkpoint
 from engine.training.objectives import objective_of
 from engine.training.pocket import write_pocket
-from engine.training.recipes import RECIPES, recipe_for
-from engine.training.tasks import task_named
+from engine.training.recipes import RECIPES, recipe_for, task_of
+from engine.training.run_folder import RunFolder
+from engine.training.tasks import Classification, Task, task_named
 
 SHOW_EVERY = 100  # steps
+FOR_EACH = 200  # held-out images, among which each label is found
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,34 +56,73 @@ def parser() -> argparse.ArgumentParser:
         commands.add_parser(name).add_argument("--out", required=True, metavar="FOLDER")
     commands.add_parser("measure").add_argument("folder", metavar="FOLDER")
     for name in (*RECIPES, "measure"):
+        count = RECIPES[name].count if name in RECIPES else 20_000
         commands.choices[name].add_argument(
-            "--count", type=int, default=20_000, help="examples of each suite to measure on"
+            "--count", type=int, default=count, help="examples of each suite to measure on"
         )
     return top
 
 
 def make(name: str, out: str, count: int) -> None:
-    """Train by the recipe of a task, measure, and write the folder."""
-    task, recipe = task_named(name), recipe_for(name)
+    """Train by a recipe, keeping the weights on the way; measure, and write the folder."""
+    task, recipe, folder = task_of(name), recipe_for(name), RunFolder(Path(out))
+    shutil.rmtree(folder.path / "snapshots", ignore_errors=True)
+    folder.path.mkdir(parents=True, exist_ok=True)
     run = train(recipe.config(task), task, recipe.settings)
+    told = [kept(run, folder)] if 0 in recipe.snapshots else []
     for record in run:
         if record.step % SHOW_EVERY == 0:
             print(
                 f"step {record.step:5d}  loss {record.loss:.4f}  tokens right {record.accuracy:.2%}",
                 flush=True,
             )
-    card = card_of(run, report(run.model, task, count))
+        if record.step in recipe.snapshots:
+            told.append(kept(run, folder))
+    card = {**card_of(run, report(run.model, task, count)), "on_the_way": [*told, figures(run)]}
     save_checkpoint(out, run.config, run.model, task.tokenizer, card)
+    if images := one_of_each(task):
+        (folder.path / "images.json").write_text(json.dumps(images) + "\n", encoding="utf-8")
     print(json.dumps(card["metrics"], ensure_ascii=False, indent=2))
 
 
-def card_of(run: Training, metrics: dict[str, Any]) -> dict[str, Any]:
+def one_of_each(task: Task) -> dict[str, Image]:
+    """A held-out image of each label, by its name, for a screen to show; none where texts are read."""
+    examples = sorted(task.suites(FOR_EACH)["held_out"], key=lambda one: one.target)
+    return {one.target: one.source for one in examples if not isinstance(one.source, str)}
+
+
+def kept(run: Training, folder: RunFolder) -> dict[str, Any]:
+    """The weights as they are now, written beside those that come; and what they are worth."""
+    save_weights(folder.snapshot(run.step), run.weights())
+    return figures(run)
+
+
+def figures(run: Training) -> dict[str, Any]:
+    """share, mass: those of the best head, where the task knows where answers stand; see `Alignment`."""
+    found = run.judge()
     return {
-        "name": run.task.name,
-        "title": run.task.title,
-        "task": run.task.name,
+        "step": run.step,
+        "loss": found.loss,
+        "accuracy": found.accuracy,
+        "aligned_accuracy": found.aligned_accuracy,
+        "exact": found.exact,
+        "share": found.alignment and found.alignment.share,
+        "mass": found.alignment and found.alignment.mass,
+        "count": len(run.held_out),
+    }
+
+
+def card_of(run: Training, metrics: dict[str, Any]) -> dict[str, Any]:
+    name, recipe = run.task.name, recipe_for(run.task.name)
+    return {
+        "name": name,
+        "title": recipe.title or run.task.title,
+        "summary": recipe.summary,
+        "task": name,
+        "options": {**recipe.options},
+        **({"labels": run.task.labels} if isinstance(run.task, Classification) else {}),
         "licence": "MIT",
-        "command": f"python -m engine.training {run.task.name} --out assets/models/{run.task.name}",
+        "command": f"python -m engine.training {name} --out assets/models/{name}",
         "seed": run.settings.seed,
         "steps": run.step,
         "settings": run.settings.model_dump(),
@@ -91,7 +136,7 @@ def measure(folder: str, count: int) -> None:
     config, model, _, card = load_checkpoint(folder)
     if "task" not in card:
         raise AtlasError("the model in {folder} was not trained for a task", folder=folder)
-    task = task_named(card["task"])
+    task = task_named(card["task"], **card.get("options", {}))
     objective_of(task).check(config, task)
     print(json.dumps(report(model, task, count), ensure_ascii=False, indent=2))
 

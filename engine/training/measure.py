@@ -30,15 +30,23 @@ SAMPLES = 5  # examples that an evaluation shows
 
 
 def report(model: Transformer, task: Task, count: int, seed: int = 0) -> dict[str, Any]:
-    """Everything a card says of a model: each suite of the task, the held-out one by group, the alignment."""
+    """Everything a card says of a model: each suite of the task, the held-out one by group, the alignment.
+
+    loss, accuracy: of the held-out tokens, given the right ones before; nats a token.
+    """
     suites = task.suites(count, seed)
     written = {name: write(model, task, examples) for name, examples in suites.items()}
-    found = watch(model, task, suites["held_out"][:ALIGNED]).alignment()
+    watched = suites["held_out"][:ALIGNED]
+    looks = watch(model, task, watched)
+    found = looks.alignment()
     return {
         "exact": {name: exact(suites[name], written[name]) for name in suites},
-        "count": count,
+        "count": len(suites["held_out"]),
         "held_out_by_group": by_group(suites["held_out"], written["held_out"]),
-        "alignment": found and alignment_for_card(found, min(count, ALIGNED)),
+        "loss": looks.loss / looks.tokens,
+        "accuracy": looks.right / looks.tokens,
+        "aligned_accuracy": looks.aligned_right / looks.aligned if looks.aligned else None,
+        "alignment": found and alignment_for_card(found, len(watched)),
     }
 
 
@@ -96,9 +104,12 @@ def by_group(examples: Sequence[Example], written: Sequence[str]) -> dict[str, f
 
 
 def alignment_for_card(found: Alignment, count: int) -> dict[str, Any]:
-    """layers: each head's share of tokens whose most attended position is a true one, and that of the heads' mean."""
+    """layers: each head's share of tokens whose most attended position is a true one, and that of the heads' mean.
+
+    masses: each head's mean weight on the true positions together.
+    """
     layers = [
-        {"layer": layer_of(site), "heads": shares, "mean": found.means[site]}
+        {"layer": layer_of(site), "heads": shares, "mean": found.means[site], "masses": found.masses[site]}
         for site, shares in found.shares.items()
     ]
     best = {"layer": layer_of(found.site), "head": found.head, "share": found.share}

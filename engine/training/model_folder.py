@@ -4,11 +4,13 @@ config.json          the settings of the model
 model.safetensors    its weights
 tokenizer.json       its vocabulary
 card.json            where it comes from and what was measured; has a name and a title at least
+snapshots/           where there are any: step-000100.safetensors, its weights after so many steps, as a run keeps them
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from engine.model.transformer import Transformer
 from engine.tokenizers import Tokenizer, from_json
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "card.json")
+OF_THE_LAST = ("steps", "bytes", "metrics")  # what a card says of the last weights alone
 
 
 def save_checkpoint(
@@ -47,19 +50,29 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    folder: str | Path,
+    path: str | Path,
 ) -> tuple[TransformerConfig, Transformer, Tokenizer, dict[str, Any]]:
-    """(config, model, tokenizer, card), the model in evaluation mode.
+    """(config, model, tokenizer, card) of a folder, or of a snapshot in it, the model in evaluation mode.
 
     Raises AtlasError, one sentence, when a file is missing or damaged, or when they do not fit each other.
     """
-    folder = Path(folder)
+    folder = folder_around(Path(path))
     for name in FILES:
         if not (folder / name).is_file():
             raise AtlasError("the folder {folder} has no {name}", folder=folder, name=name)
     config = TransformerConfig.from_json(_text(folder / "config.json"))
     tokenizer, card = read_tokenizer(folder / "tokenizer.json"), _card(folder / "card.json")
-    return config, fitted(config, tokenizer, folder, "model.safetensors"), tokenizer, card
+    if folder == Path(path):
+        return config, fitted(config, tokenizer, folder, "model.safetensors"), tokenizer, card
+    model = fitted(config, tokenizer, folder, str(Path(path).relative_to(folder)))
+    told = {key: value for key, value in card.items() if key not in OF_THE_LAST}
+    return config, model, tokenizer, {**told, "name": str(path), "source": str(path)}
+
+
+def folder_around(path: Path) -> Path:
+    """The folder that a snapshot is of; any other path is its own. No path is too long."""
+    snapshot = path.suffix == ".safetensors" and path.parent.name == "snapshots" and os.path.isfile(path)
+    return path.parent.parent if snapshot else path
 
 
 def fitted(config: TransformerConfig, tokenizer: Tokenizer, folder: Path, file: str) -> Transformer:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-from engine.config import FeedForwardConfig, NoPositions, NormConfig, StackConfig, TransformerConfig
+from engine.config import N_, FeedForwardConfig, NoPositions, NormConfig, StackConfig, TransformerConfig
 from engine.model.build import build_empty
 from engine.tokenizers import WordTokenizer
 from engine.training.model_folder import save_checkpoint
@@ -71,6 +71,7 @@ NEXT: dict[str, Row] = {
 CARD = {
     "name": "pocket",
     "title": "Pocket",
+    "summary": N_("Three words, four numbers each, one head: small enough to check every product by hand."),
     "licence": "MIT",
     "command": "python -m engine.training pocket --out assets/models/pocket",
     "axes": {

@@ -7,10 +7,20 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from engine.analysis.expected import Expected, expected_after
+from engine.analysis.expected import Expected, class_told, expected_after
 from engine.analysis.head_walk import HeadWalk, locate, strongest_key, token_rows, walk_head
 from engine.config import AtlasError
-from pages.components import controls, library, look_for, panels, pocket, resources, specimens, state
+from pages.components import (
+    controls,
+    library,
+    look_for,
+    panels,
+    pictures,
+    pocket,
+    resources,
+    specimens,
+    state,
+)
 from pages.components.language import _
 
 if TYPE_CHECKING:
@@ -19,13 +29,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, computed: `content` names it for caches, `expected` is what the model says next."""
+    """What was chosen, computed: `content` names it for caches, `expected` is what the model says next, `told` the
+    class that it gives to the whole.
+    """
 
     lm: LanguageModel
     walk: HeadWalk
     content: tuple
     specimen: specimens.Specimen | None
     expected: Expected | None
+    told: Expected | None
 
 
 def choose() -> Choice:
@@ -34,14 +47,21 @@ def choose() -> Choice:
     with row:
         known = controls.model(library.default())
         start = specimens.opening(known.name)
-        text = controls.text(start.text)
+        images = pictures.of(known)
+        text = controls.image([*images], start.text) if images else controls.text(start.text)
+        if images:
+            pictures.show(images[text])
         with busy, st.spinner(_("Opening {model} …").format(model=known.title)):
             lm = pocket.opened(known.name)
         edited = state.view().weights
         target = _other_text(lm)
         try:
             with busy, st.spinner(_("{model} is reading …").format(model=known.title)):
-                trace = resources.trace(known.name, text, target, edited)
+                trace = (
+                    lm.trace_image(images[text])
+                    if images
+                    else resources.trace(known.name, text, target, edited)
+                )
         except AtlasError:
             _other_field(lm, "…")  # stays, so that what was refused can be mended
             specimens.menu()
@@ -58,7 +78,11 @@ def choose() -> Choice:
         specimens.menu()
         controls.offer()
     panels.notes(look_for.warnings(trace, lm.title))
-    chain = resources.layer_trace(known.name, text, place.stack, layer, target, edited)
+    chain = (
+        lm.layer_trace(trace, place.stack, layer)
+        if images
+        else resources.layer_trace(known.name, text, place.stack, layer, target, edited)
+    )
     focus = state.fit("key", len(keys), strongest_key(chain, place, query))
     return Choice(
         lm=lm,
@@ -70,6 +94,7 @@ def choose() -> Choice:
             edited,
         ),
         expected=expected_after(lm, trace, query) if place.stack == "decoder" else None,
+        told=class_told(lm, trace),
     )
 
 

@@ -28,6 +28,7 @@ NO_KIND = N_("This model has no “{value}” attention; “{shown}” is shown.
 LONG_TEXT = N_(
     "The text has {length} characters, a link at most {limit}: the link to this page holds no text."
 )
+NO_IMAGE = N_("This model reads images, and comes with none called “{value}”; “{shown}” is shown.")
 NEWLINE = "⏎"  # how a line break stands in a field of one line; typed there, it becomes one
 
 
@@ -124,6 +125,18 @@ def _text_typed(parameter: str, typed: str) -> None:
     value = state.printable(typed.replace(NEWLINE, "\n"))
     gone = {"target": None} if parameter == "text" else {}
     state.update(**gone | {parameter: value, "query": None, "key": None})
+
+
+def image(names: Sequence[str], default: str) -> str:
+    """Pick one of a model's images, by its name, which stands where the text of other models does."""
+    asked = state.view().text
+    shown = asked if asked and asked in names else default
+    if asked is not None and asked != shown:
+        state.note("text", NO_IMAGE, value=state.shorten(asked), shown=shown)
+    if asked != shown:
+        state.settle(text=shown)
+    _select("image", _("image"), names, shown, str, lambda name: state.update(text=name), width=108)
+    return shown
 
 
 def kind(kinds: Sequence[str], default: str | None = None) -> str:

@@ -20,32 +20,38 @@ from pathlib import Path
 from typing import Literal
 
 from engine.config import AtlasError
+from engine.home import home
 from engine.pretrained import catalogue, hub, sources
 from engine.pretrained.catalogue import CATALOGUE
+from engine.training.run_folder import RunFolder
 from pages.components import state
 from pages.components.language import language
 
 EMBEDDED = Path(__file__).parents[2] / "assets" / "models"
-FIRST = ("pocket", "dates")  # from the simplest on; others follow by name
+FIRST = (  # from the simplest on; others follow by name
+    "pocket", "reverse", "dates", "numbers", "phrases", "sort", "addition", "induction", "text", "digits",
+)  # fmt: skip
 _STEM = state.NAME_LIMIT - len("-999")  # as much of a file's name as a link can carry, and room for a number
-Origin = Literal["embedded", "catalogue", "opened"]
+Origin = Literal["embedded", "catalogue", "opened", "trained"]
 
 _run = threading.local()
 
 
 @dataclass(frozen=True)
 class Known:
-    """One model that is here: `target` is what engine.load opens."""
+    """One model that is here: `target` is what engine.load opens, `summary` what an embedded one's card says."""
 
     name: str
     title: str
     origin: Origin
     target: str
+    summary: str = ""
 
     @cached_property
     def stamp(self) -> str:
         """Changes when the files do; half of every cache key."""
-        path = sources.locate(self.target) if self.origin != "embedded" else Path(self.target)
+        lasting = self.origin in ("embedded", "trained")
+        path = Path(self.target) if lasting else sources.locate(self.target)
         try:
             files = sorted(path.iterdir()) if path.is_dir() else [path]
             return ";".join(
@@ -70,7 +76,7 @@ def present() -> list[Known]:
     kept = getattr(_run, "kept", None)
     if kept:
         return kept
-    found = _told_apart([*_embedded(), *_fetched(), *_opened()])
+    found = _told_apart([*_embedded(), *_fetched(), *_opened(), *_trained()])
     if kept is not None:
         kept += found
     return found
@@ -128,8 +134,8 @@ def forget(name: str) -> None:
 def _embedded() -> Iterator[Known]:
     cards = {path.parent.name: path for path in EMBEDDED.glob("*/card.json")}
     for name in sorted(cards, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)):
-        title = json.loads(cards[name].read_text("utf-8")).get("title", name)
-        yield Known(name, title, "embedded", str(cards[name].parent))
+        card = json.loads(cards[name].read_text("utf-8"))
+        yield Known(name, card["title"], "embedded", str(cards[name].parent), card["summary"])
 
 
 def _fetched() -> Iterator[Known]:
@@ -142,6 +148,18 @@ def _opened() -> Iterator[Known]:
     for name, path in _paths().items():
         if os.path.exists(path):  # pathlib's own raises for a path that is too long or not allowed
             yield Known(name, name, "opened", path)
+
+
+def _trained() -> Iterator[Known]:
+    """The snapshot that the view names, NAME@STEP, of a run or of a model that comes with some. Not all there are."""
+    name, _at, step = (state.view().model or "").rpartition("@")
+    if not name or Path(name).name != name or not step.isdecimal():
+        return
+    for folder in (EMBEDDED / name, home() / "runs" / name):
+        path = RunFolder(folder).snapshot(int(step))
+        if os.path.isfile(path):
+            yield Known(f"{name}@{step}", f"{name} @{step}", "trained", str(path))
+            return
 
 
 def _told_apart(found: list[Known]) -> list[Known]:

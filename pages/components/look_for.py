@@ -30,7 +30,10 @@ SHARE = 0.02  # weight below which a second key is not worth a sentence
 
 
 def lines(
-    walk: HeadWalk, specimen: Specimen | None, expected: Expected | None = None
+    walk: HeadWalk,
+    specimen: Specimen | None,
+    expected: Expected | None = None,
+    told: Expected | None = None,
 ) -> tuple[str, list[str]]:
     """Heading and sentences, as plain text; every number in them is the walk's, or the model's expectation."""
     said = [specimen.look_for[language()]] if specimen else [reads_from(walk)]
@@ -59,6 +62,11 @@ def lines(
         said.append(
             _("After “{query}” the whole model expects “{token}” ({share}).")
             .format(query=asker(walk), token=apart(expected.label), share=f"{expected.share:.2f}")
+        )  # fmt: skip
+    if told:
+        said.append(
+            _("The whole model tells: “{token}” ({share}).")
+            .format(token=apart(told.label), share=f"{told.share:.2f}")
         )  # fmt: skip
     return _("What to look for"), [*said, _("A weight shows where a head reads, not why the model answers.")]
 

@@ -9,15 +9,7 @@ import streamlit as st
 from engine.pretrained import catalogue, download, families, hub, sources
 from engine.pretrained.room import readable
 from pages.components import fetching, hub_shelf, library, navigation, panels, resources, state
-from pages.components.language import N_, _
-
-SUMMARIES = {
-    "pocket": N_("Three words, four numbers each, one head: small enough to check every product by hand."),
-    "dates": N_(
-        "Writes dates as 2025-06-03; trained here on dates as people of ten locales write them. 3/6/2025, which is "
-        "March in one of them and June in another, it never saw; and of what is no date it makes one all the same."
-    ),
-}
+from pages.components.language import _
 
 
 def present(chosen: str) -> None:
@@ -60,7 +52,7 @@ def own() -> None:
 
 def _origin(known: library.Known) -> str:
     if known.origin == "embedded":
-        return _(SUMMARIES[known.name])
+        return _(known.summary)
     if known.origin == "opened":
         return known.target
     entry = catalogue.entry(known.name)

@@ -21,7 +21,7 @@ from engine.config import (
     T5Buckets,
     TransformerConfig,
 )
-from engine.language_model import LanguageModel
+from engine.language_model import LanguageModel, embedded
 from engine.model import stack as stacks
 from engine.model.cache import KVCache
 from engine.verify import Check, __main__, verify
@@ -224,9 +224,9 @@ def test_without_a_name_every_model_that_is_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("ATLAS_HOME", str(tmp_path))
-    assert __main__.here() == ["dates", "pocket"]
+    assert __main__.here() == embedded()
     monkeypatch.setattr(__main__, "status", lambda name: type("Status", (), {"present": name == "minilm-l6"}))
-    assert __main__.here() == ["dates", "pocket", "minilm-l6"]
+    assert __main__.here() == [*embedded(), "minilm-l6"]
     monkeypatch.setattr(__main__, "here", lambda: ["pocket", "pocket"])
     assert __main__.main([]) == 0
     assert capsys.readouterr().out.count("verdict") == 2
