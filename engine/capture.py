@@ -12,12 +12,15 @@ less than a tenth of a microsecond. A tap is a plain object, not a module: it ad
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from fnmatch import translate
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     import pandas
 
 _listener: ContextVar[_Listener | None] = ContextVar("listener", default=None)
+GLOB = frozenset("*?[")  # what makes a glob of a name
 _open: list[_Listener] = []  # of all threads: while it is empty, a tap need not ask whose
 
 
@@ -89,7 +93,11 @@ class Trace(Mapping[str, Tensor]):
         return self._dims[name]
 
     def array(self, name: str, *index: int | slice | list[int]) -> np.ndarray:
-        """A value for numpy, or the part of it at `index`; see `as_numpy`."""
+        """A value for numpy, or the part of it at `index`; see `as_numpy`. Raises AtlasError for an unknown name."""
+        if name not in self:
+            raise AtlasError(
+                "this trace holds no {name}; near it are {near}", name=name, near=_near(str(name), list(self))
+            )
         return as_numpy(self[name][index])
 
     def frame(self, name: str) -> pandas.DataFrame:
@@ -122,17 +130,20 @@ Edit = Callable[[Tensor, Trace], Tensor]
 
 
 def as_numpy(value: Tensor) -> np.ndarray:
-    """A tensor of any device as an array on the CPU; half precision as float32, since numpy has no bfloat16."""
-    value = value.detach().cpu()
-    return (value.float() if value.dtype in (torch.float16, torch.bfloat16) else value).numpy()
+    """A copy of a tensor of any device as an array on the CPU; half precision as float32, since numpy has no bfloat16.
+
+    Whoever writes into it changes neither the tensor nor the model that it may be part of.
+    """
+    dtype = torch.float32 if value.dtype in (torch.float16, torch.bfloat16) else value.dtype
+    return value.detach().to("cpu", dtype, copy=True).numpy()
 
 
 class _Listener:
     """One open capture: what it wants to hear, what it changes, and the trace it fills."""
 
-    def __init__(self, names: str | Iterable[str], edits: Mapping[str, Edit], grad: bool) -> None:
-        self.names = [names] if isinstance(names, str) else list(names)
-        self.globs = [re.compile(translate(name)) for name in self.names if set(name) & set("*?[")]
+    def __init__(self, names: list[str], edits: dict[str, Edit], grad: bool) -> None:
+        self.names = names
+        self.globs = [re.compile(translate(name)) for name in self.names if set(name) & GLOB]
         self.exact = set(self.names)
         self.edits = edits
         self.grad = grad
@@ -149,7 +160,10 @@ class _Listener:
 
     def edit(self, tap: Tap, value: Tensor) -> Tensor:
         # a clone: an edit may write into what it gets, and a neighbouring tap may hold the same tensor
-        new = self.edits[tap.name](value.clone(), self.trace)
+        edit = self.edits[tap.name]
+        if isinstance(edit, HeadEdit):
+            edit.check(tap, value)
+        new = edit(value.clone(), self.trace)
         if not isinstance(new, Tensor) or new.shape != value.shape:
             raise AtlasError(
                 "the edit of {name} returned {got}, but a tensor of shape {expected} belongs there",
@@ -164,6 +178,11 @@ class _Listener:
                 got=str(new.dtype).removeprefix("torch."),
                 expected=str(value.dtype).removeprefix("torch."),
             )
+        if new.is_complex() or new.is_meta or new.layout != torch.strided:
+            raise AtlasError(
+                "the edit of {name} returned {got}, but a tensor that holds a real number for each place belongs there",
+                name=tap.name, got=f"{new.layout} {new.dtype} {new.device}".replace("torch.", ""),
+            )  # fmt: skip
         return new.to(value)
 
     def check_names(self) -> None:
@@ -172,11 +191,49 @@ class _Listener:
                 raise _unheard(name, list(self.heard))
 
 
+def _names(given: Any) -> list[str]:
+    """Names or globs as a list. Raises AtlasError for what is neither a text nor texts."""
+    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    for name in names:
+        if not isinstance(name, str):
+            raise AtlasError("names are the names of taps or globs, not {kind}", kind=type(name).__name__)
+    return names
+
+
+def _edits(given: Any) -> dict[str, Edit]:
+    """Edits by the exact name of their tap. Raises AtlasError for a glob, and for what cannot be called."""
+    if given is not None and not isinstance(given, Mapping):
+        raise AtlasError("edits are given by the name of their tap, not as {kind}", kind=type(given).__name__)
+    edits = dict(given or {})
+    for name, edit in edits.items():
+        if not isinstance(name, str) or set(name) & GLOB:
+            raise AtlasError("an edit is for one tap and takes its exact name, not {name}", name=name)
+        if not _takes_two(edit):
+            raise AtlasError(
+                "the edit of {name} must be a function of a value and the trace so far, not {given}",
+                name=name, given=getattr(edit, "__name__", type(edit).__name__),
+            )  # fmt: skip
+    return edits
+
+
+def _takes_two(edit: Any) -> bool:
+    try:
+        inspect.signature(edit).bind(None, None)
+    except TypeError:
+        return False
+    except ValueError:  # written in C, which may not tell what it takes
+        pass
+    return True
+
+
 def _unheard(name: str, heard: list[str]) -> AtlasError:
     if not heard:
         return AtlasError("nothing to capture for {name}: no model ran, or only a compiled one", name=name)
-    near = difflib.get_close_matches(name, heard, n=3, cutoff=0.5) or heard[:3]
-    return AtlasError("no tap is called {name}; near it are {near}", name=name, near=", ".join(near))
+    return AtlasError("no tap is called {name}; near it are {near}", name=name, near=_near(name, heard))
+
+
+def _near(name: str, known: list[str]) -> str:
+    return ", ".join(difflib.get_close_matches(name, known, n=3, cutoff=0.5) or known[:3])
 
 
 @contextmanager
@@ -186,11 +243,12 @@ def capture(
     """Listen to every model that runs in this block, in this thread; an inner capture silences an outer one.
 
     names: taps to keep, as a glob or a list of globs; an empty list keeps nothing, yet lets edits work.
-    edits: {tap name: edit(value, trace_so_far) -> its replacement}; the tap records the replacement.
+    edits: {exact tap name: edit(value, trace_so_far) -> its replacement}; the tap records the replacement.
     grad: keep the autograd graph; otherwise what is kept is detached.
-    If a model runs twice, the last run is kept. Raises AtlasError at the end if a name matched no tap.
+    If a model runs twice, the last run is kept. Raises AtlasError at the end if a name matched no tap, and at the
+    beginning for a glob among the edits.
     """
-    listener = _Listener(names, dict(edits or {}), grad)
+    listener = _Listener(_names(names), _edits(edits), grad)
     token = _listener.set(listener)
     _open.append(listener)
     try:
@@ -201,11 +259,39 @@ def capture(
     listener.check_names()
 
 
-def zero_head(head: int) -> Edit:
-    """An edit that silences one head: for any tap whose second axis is head, most often `z`."""
+HEADS = {"head", "kv_head"}
 
-    def edit(value: Tensor, trace_so_far: Trace) -> Tensor:
-        value[:, head] = 0
+
+@dataclass(frozen=True)
+class HeadEdit:
+    """An edit of one head: for a tap whose second axis counts heads, which the listener asks it to check."""
+
+    head: int
+
+    def __call__(self, value: Tensor, trace_so_far: Trace) -> Tensor:
+        value[:, self.head] = 0
         return value
 
-    return edit
+    def check(self, tap: Tap, value: Tensor) -> None:
+        """Raises AtlasError for a tap without heads, and for one that has fewer."""
+        if HEADS.isdisjoint(tap.dims[1:2]):
+            raise AtlasError(
+                "{name} has the axes {axes}, none of which counts heads",
+                name=tap.name,
+                axes=", ".join(tap.dims),
+            )
+        if not 0 <= self.head < value.shape[1]:
+            raise AtlasError(
+                "{name} has no head {head}; the last one is {last}",
+                name=tap.name, head=self.head, last=value.shape[1] - 1,
+            )  # fmt: skip
+
+
+def zero_head(head: int) -> Edit:
+    """An edit that silences one head: for any tap whose second axis is head or kv_head, most often `z`.
+
+    Raises AtlasError for what is no whole number; and where it is used, for a tap without that head.
+    """
+    if not isinstance(head, Integral) or isinstance(head, bool):
+        raise AtlasError("a head is told by its number, not by {head}", head=repr(head))
+    return HeadEdit(int(head))

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import subprocess
 import sys
 import threading
+from contextlib import contextmanager
 
 import pytest
 import torch
@@ -186,6 +188,89 @@ def test_silencing_a_head_takes_away_what_it_added() -> None:
     d_k = whole[z].shape[-1]
     W_o = part(model, "decoder.layers.0.self_attention").W_o.weight[:, d_k : 2 * d_k]
     torch.testing.assert_close(whole[out] - edited[out], whole[z][:, 1] @ W_o.detach().T)
+
+
+ATTENTION = "decoder.layers.0.self_attention"
+unchecked = contextmanager(inspect.unwrap(capture))  # without the tests' own check of types
+REFUSED_EDITS = {
+    "a glob": (
+        {"*.z": lambda value, _: 0 * value},
+        "an edit is for one tap and takes its exact name, not *.z",
+    ),
+    "a list": ([1], "edits are given by the name of their tap, not as list"),
+    "nothing to call": (
+        {"head": None},
+        "the edit of head must be a function of a value and the trace so far, not NoneType",
+    ),
+    "one argument": (
+        {"head": lambda value: value},
+        "the edit of head must be a function of a value and the trace so far, not <lambda>",
+    ),
+    "the stream": (
+        {f"{ATTENTION}.out": zero_head(1)},
+        f"{ATTENTION}.out has the axes batch, pos, d_model, none of which counts heads",
+    ),
+    "a head too many": ({f"{ATTENTION}.z": zero_head(4)}, f"{ATTENTION}.z has no head 4; the last one is 3"),
+    "a head before the first": (
+        {f"{ATTENTION}.z": zero_head(-1)},
+        f"{ATTENTION}.z has no head -1; the last one is 3",
+    ),
+    "complex numbers": (
+        {f"{ATTENTION}.z": lambda value, _: value * 1j},
+        (
+            f"the edit of {ATTENTION}.z returned strided complex64 cpu, but a tensor that holds a real number for each "
+            "place belongs there"
+        ),
+    ),
+    "no numbers": (
+        {f"{ATTENTION}.z": lambda value, _: value.to("meta")},
+        (
+            f"the edit of {ATTENTION}.z returned strided float32 meta, but a tensor that holds a real number for each "
+            "place belongs there"
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("edits", "sentence"), REFUSED_EDITS.values(), ids=REFUSED_EDITS)
+def test_an_edit_that_would_be_ignored_or_misapplied_is_refused(edits, sentence: str) -> None:
+    model = build(llama()).eval()
+    with pytest.raises(AtlasError) as refused, unchecked([], edits):
+        model(IDS)
+    assert str(refused.value) == sentence
+
+
+def test_every_axis_of_heads_can_be_silenced() -> None:
+    model, name = build(llama()).eval(), f"{ATTENTION}.k"
+    with capture([name], {name: zero_head(1)}) as trace:
+        model(IDS)
+    assert trace.dims(name)[1] == "kv_head"
+    assert not trace[name][:, 1].any()
+    assert trace[name][:, 0].any()
+
+
+@pytest.mark.parametrize("head", ["0", 0.0, True, None])
+def test_a_head_is_told_by_a_whole_number(head) -> None:
+    with pytest.raises(AtlasError, match="a head is told by its number, not by"):
+        inspect.unwrap(zero_head)(head)
+
+
+def test_an_array_is_a_copy_and_its_name_must_be_known(doubling: Doubling) -> None:
+    with capture() as trace:
+        doubling(X)
+    trace.array("twice")[:] = 9
+    assert trace["twice"].tolist() == [[2.0, 6.0]]
+    for ask in (trace.array, trace.frame):
+        with pytest.raises(AtlasError) as refused:
+            ask("twic")
+        assert str(refused.value) == "this trace holds no twic; near it are twice"
+
+
+def test_names_that_are_no_texts_are_refused() -> None:
+    for names in (5, [5]):
+        with pytest.raises(AtlasError) as refused, unchecked(names):
+            pass
+        assert str(refused.value) == "names are the names of taps or globs, not int"
 
 
 def test_asking_for_weights_takes_no_other_road() -> None:
