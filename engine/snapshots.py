@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from engine.language_model import LanguageModel
+from engine.language_model import LanguageModel, load
 from engine.training.model_folder import fitted
 from engine.training.run_folder import RunFolder
 
@@ -17,5 +17,16 @@ def snapshots(lm: LanguageModel, folder: Path) -> Iterator[tuple[int, LanguageMo
     Raises AtlasError for weights that are damaged or not this model's.
     """
     for step, path in RunFolder(folder).snapshots().items():
-        model = fitted(lm.config, lm.tokenizer, folder, str(path.relative_to(folder)))
-        yield step, replace(lm, model=model.to(lm.device, lm.dtype))
+        yield step, with_weights(lm, folder, path)
+
+
+def snapshot(path: Path) -> LanguageModel:
+    """The model of a run or of a folder with a card, with the weights of one of its snapshots. Raises AtlasError."""
+    folder = path.parent.parent
+    lm = with_weights(load(folder), folder, path)
+    return replace(lm, title=f"{lm.title} @{int(path.stem.removeprefix('step-'))}")
+
+
+def with_weights(lm: LanguageModel, folder: Path, path: Path) -> LanguageModel:
+    model = fitted(lm.config, lm.tokenizer, folder, str(path.relative_to(folder)))
+    return replace(lm, model=model.to(lm.device, lm.dtype))
