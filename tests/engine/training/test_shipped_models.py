@@ -26,9 +26,9 @@ SAMPLE = 200
 MEGABYTES = 12  # all models and their snapshots together
 
 # share of held-out examples written whole, or told rightly
-EXACT = {"reverse": 0.99, "sort": 0.99, "induction": 0.9, "phrases": 0.99, "digits": 0.95}
+EXACT = {"reverse": 0.99, "sort": 0.99, "induction": 0.9, "phrases": 0.99, "addition": 0.99, "digits": 0.95}
 # share of answers that the best head looks at most
-BEST_HEAD = {"reverse": 0.93, "sort": 0.85, "induction": 0.98, "phrases": 0.82}
+BEST_HEAD = {"reverse": 0.93, "sort": 0.85, "induction": 0.98, "phrases": 0.82, "addition": 0.82}
 TAUGHT = [*EXACT]
 
 
@@ -182,6 +182,8 @@ def test_phrases_are_aligned_by_the_heads_together_too() -> None:
         ("reverse", "stressed", "desserts"),
         ("reverse", "abcdefghijkl", "lkjihgfedcba"),
         ("sort", "problem", "belmopr"),
+        ("addition", "347+785=", "2311"),
+        ("addition", "999+999=", "8991"),
         ("induction", "ducklingduck", "lingduckling"),
         (
             "phrases",
