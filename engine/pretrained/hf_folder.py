@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -58,14 +58,27 @@ class HfFolder:
 
     def check_copies(self, copies: Mapping[str, str]) -> None:
         """Raises AtlasError when a tensor is not the copy of another that it should be."""
+        for copy, original in self._differing(copies):
+            raise AtlasError(
+                "{path} holds {first} and {second} with different numbers, and only a model in which they "
+                "are one matrix is built here.",
+                path=str(self.path), first=original, second=copy,
+            )  # fmt: skip
+
+    def check_tied(self, heads: Mapping[str, str]) -> None:
+        """Raises AtlasError when an output matrix is not the embeddings, though the settings make them one."""
+        for head, table in self._differing(heads):
+            raise AtlasError(
+                '{path} holds {first} and {second} with different numbers, and its "tie_word_embeddings" makes '
+                "them one matrix: set it to false, or take out the one that does not count.",
+                path=str(self.path), first=table, second=head,
+            )  # fmt: skip
+
+    def _differing(self, copies: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for copy, original in copies.items():
             one, other = self.tensor(copy), self.tensor(original)
             if one.shape != other.shape or not torch.equal(one.to(other.dtype), other):
-                raise AtlasError(
-                    "{path} holds {first} and {second} with different numbers, and only a model in which they "
-                    "are one matrix is built here.",
-                    path=str(self.path), first=original, second=copy,
-                )  # fmt: skip
+                yield copy, original
 
     def tensor(self, name: str) -> Tensor:
         """One tensor as it is stored; it may be mapped, so whoever keeps it makes a copy."""

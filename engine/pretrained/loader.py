@@ -33,6 +33,7 @@ from engine.pretrained import (
     derived,
     devices,
     families,
+    finite,
     hf_config,
     hub,
     lora,
@@ -127,6 +128,7 @@ def _from_own(model: own.OwnModel, target: Target) -> Loaded:
     tokenizer = model.tokenizer
     marks = {"bos_id": tokenizer.bos_id, "eos_id": tokenizer.eos_id, "pad_id": tokenizer.pad_id}
     meta = {"family": "own", "stored_as": model.weights.stored_as, **marks}
+    finite.check(state, plan, model.path)
     return _assemble(model.config, state, tokenizer, meta)
 
 
@@ -145,16 +147,29 @@ def _from_folder(path: Path, target: Target, adapter: lora.Adapter | None = None
     plan = _plan(config, family.RENAMES, family, stored, shapes, path, target)
     if adapter:
         adapter.check_used(plan, tied=config.decoder is not None and config.tied_embeddings)
-    folder.check_types([*plan.values(), *copies])
+    heads = _tied_heads(config, family, plan, shapes)
+    folder.check_types([*plan.values(), *copies, *heads])
     folder.check_copies(copies)
+    folder.check_tied(heads)
     take = getattr(family, "from_hf", _as_it_is)
     state = {ours: target.copy(take(ours, folder.tensor(theirs), settings)) for ours, theirs in plan.items()}
+    finite.check(state, plan, path)
     marks = folder.special_ids(getattr(family, "BEGINS_WITH", ("bos_token_id",)))
     meta = {"family": family.NAME, "stored_as": folder.stored_as, **marks}
     read = pieces.reader(path)
     tokenizer = read(path, marks) if read else PretrainedTokenizer(vocabulary.from_folder(path), **marks)
     tokenizer.suppressed_ids = folder.ids(getattr(family, "NEVER_WRITTEN", ()))
     return _assemble(config, state, tokenizer, meta)
+
+
+def _tied_heads(
+    config: TransformerConfig, family: ModuleType, plan: dict[str, str], shapes: dict[str, Shape]
+) -> dict[str, str]:
+    """{an output matrix of a folder: the embeddings that it has to equal}, where the configuration makes them one."""
+    if config.decoder is None or not config.tied_embeddings:
+        return {}
+    ours = renaming.known(shapes, prefixes=family.PREFIXES, table=family.RENAMES)
+    return {key: plan["embedding.table.weight"] for key, name in ours.items() if name == "head.weight"}
 
 
 def _from_gguf(path: Path, target: Target) -> Loaded:
@@ -180,6 +195,7 @@ def _from_gguf(path: Path, target: Target) -> Loaded:
         ours: target.move(torch.from_numpy(take(ours, file.tensor(theirs), settings)))
         for ours, theirs in plan.items()
     }
+    finite.check(state, plan, path)
     meta = {"family": family.NAME, "stored_as": file.quantisation, **vocabulary.special_ids(file)}
     if target.usual:
         _keep(path, config, state, tokenizer, meta)
@@ -191,6 +207,7 @@ def _from_derived(folder: Path, target: Target) -> Loaded:
     path = folder / "model.safetensors"
     stored = load_file(path) if target.usual else Weights([path])  # as a whole it is mapped at once
     state = {name: target.move(stored[name]) for name in stored}
+    finite.check(state, {name: name for name in state}, path)
     meta = derived.read_json(folder, "meta.json")
     tokenizer = _marked(Library.from_file(str(folder / "tokenizer.json")), meta)
     return _assemble(config, state, tokenizer, meta)

@@ -4,6 +4,8 @@ weights.
 
 from __future__ import annotations
 
+import json
+
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -150,6 +152,22 @@ def test_two_names_for_one_parameter_are_refused(tmp_path):
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(AtlasError, match=r"which both mean decoder\.norm\.weight"):
         load(folder)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "gpt_neox"])
+def test_an_output_of_its_own_beside_settings_that_say_tied(family, tmp_path):
+    folder = checkpoints.save(getattr(checkpoints, family)(tie_word_embeddings=False), tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "tie_word_embeddings": True}))
+    with pytest.raises(
+        AtlasError, match=r'lm_head\.weight with different numbers, and its "tie_word_embeddings" makes them'
+    ):
+        load(folder)
+    weights = load_file(folder / "model.safetensors")
+    table = next(value for name, value in weights.items() if "wte" in name or "embed" in name)
+    (head,) = [name for name in weights if "lm_head" in name or "embed_out" in name]
+    save_file({**weights, head: table.clone()}, folder / "model.safetensors")
+    assert load(folder).config.tied_embeddings
 
 
 def test_shapes_are_compared_before_anything_is_read(tmp_path):

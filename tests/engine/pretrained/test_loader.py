@@ -84,6 +84,46 @@ def test_other_precisions_become_float32(folder, kind):
     assert torch.equal(loaded.model.state_dict()["decoder.norm.weight"], weights["model.norm.weight"].float())
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [(torch.float32, float("nan")), (torch.bfloat16, float("inf")), (torch.float16, float("-inf")),
+     (torch.float64, 1e300)],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["folder", "pickle"])
+def test_numbers_that_are_none_are_refused_by_name(folder, kind, value, form):
+    weights = {key: whole.to(kind) for key, whole in load_file(folder / "model.safetensors").items()}
+    weights["model.layers.1.mlp.up_proj.weight"][5, 7] = value
+    save_file(weights, folder / "model.safetensors")
+    if form == "pickle":
+        (folder / "model.safetensors").unlink()
+        torch.save(weights, folder / "pytorch_model.bin")
+    with pytest.raises(AtlasError, match=r"1\.mlp\.up_proj\.weight holds NaN, .* float32 cannot hold"):
+        load(folder)
+
+
+def test_nor_do_numbers_beyond_the_type_that_is_asked_for(folder):
+    weights = load_file(folder / "model.safetensors")
+    weights["model.norm.weight"][3] = 70_000
+    save_file(weights, folder / "model.safetensors")
+    assert load(folder).model.state_dict()["decoder.norm.weight"][3] == 70_000
+    with pytest.raises(AtlasError, match=r"model\.norm\.weight holds NaN, .* float16 cannot hold"):
+        load(folder, dtype="float16")
+
+
+def test_nor_are_they_in_gguf_or_in_its_copy(gguf, tmp_path, home):
+    load(gguf)
+    copy = derived.find(gguf)
+    assert copy is not None
+    weights = load_file(copy / "model.safetensors")
+    weights["decoder.norm.weight"] = torch.full((32,), float("nan"))
+    save_file(weights, copy / "model.safetensors")
+    assert load(gguf).model(IDS).isfinite().all()
+    theirs = checkpoints.llama()
+    theirs.model.norm.weight.data[4] = float("inf")
+    with pytest.raises(AtlasError, match=r"wrong\.gguf: output_norm\.weight holds NaN"):
+        load(checkpoints.llama_as_gguf(theirs, tmp_path / "wrong.gguf"))
+
+
 def test_whole_numbers_are_not_weights(folder):
     weights = load_file(folder / "model.safetensors")
     weights["model.norm.weight"] = weights["model.norm.weight"].to(torch.int8)
