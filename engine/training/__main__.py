@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import platform
 import shutil
 import sys
 from pathlib import Path
@@ -122,6 +123,8 @@ def card_of(run: Training, metrics: dict[str, Any]) -> dict[str, Any]:
         "options": {**recipe.options},
         **({"labels": run.task.labels} if isinstance(run.task, Classification) else {}),
         "licence": "MIT",
+        **({"data": recipe.data} if recipe.data else {}),
+        "python": platform.python_version(),
         "command": f"python -m engine.training {name} --out assets/models/{name}",
         "seed": run.settings.seed,
         "steps": run.step,
@@ -133,11 +136,17 @@ def card_of(run: Training, metrics: dict[str, Any]) -> dict[str, Any]:
 
 
 def measure(folder: str, count: int) -> None:
-    config, model, _, card = load_checkpoint(folder)
+    config, model, tokenizer, card = load_checkpoint(folder)
     if "task" not in card:
         raise AtlasError("the model in {folder} was not trained for a task", folder=folder)
     task = task_named(card["task"], **card.get("options", {}))
     objective_of(task).check(config, task)
+    if tokenizer.to_json() != task.tokenizer.to_json():  # as where Python's help has other letters
+        raise AtlasError(
+            "the vocabulary in {folder} is another than the task {task} has here",
+            folder=folder,
+            task=task.name,
+        )
     print(json.dumps(report(model, task, count), ensure_ascii=False, indent=2))
 
 

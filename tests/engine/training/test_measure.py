@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -85,3 +87,13 @@ def test_the_command_refuses_in_one_sentence(capsys: pytest.CaptureFixture[str])
 def test_the_command_measures_a_folder_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["measure", str(EMBEDDED / "dates"), "--count", "20"]) == 0
     assert json.loads(capsys.readouterr().out)["exact"]["held_out"] >= 0.95
+
+
+def test_the_command_refuses_a_vocabulary_that_is_not_the_tasks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(EMBEDDED / "reverse", tmp_path / "reverse")
+    file = tmp_path / "reverse" / "tokenizer.json"
+    file.write_text(file.read_text(encoding="utf-8").replace('"a"', '"z"'), encoding="utf-8")
+    assert main(["measure", str(tmp_path / "reverse")]) == 1
+    assert "is another than the task reverse has here" in capsys.readouterr().err

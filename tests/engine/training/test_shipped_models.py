@@ -68,6 +68,7 @@ def test_the_card_tells_what_the_files_hold(name: str) -> None:
 def test_the_recipe_is_the_one_that_made_it(name: str) -> None:
     recipe, card = RECIPES[name], lm(name).card
     assert card["summary"] == recipe.summary
+    assert card.get("data") == recipe.data
     assert card["steps"] == recipe.settings.steps
     assert TrainingSettings(**card["settings"]) == recipe.settings
     assert tuple(snapshots(name)) == recipe.snapshots
