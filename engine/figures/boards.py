@@ -47,7 +47,7 @@ class Board:
 
 
 BOARDS = {
-    "wide": Board("wide", 880, 3, 190, title=13.5, note=11.5, names=78),
-    "talk": Board("talk", 1180, 1, 330, title=27, note=22, names=150),
-    "narrow": Board("narrow", 358, 1, 180, title=13.5, note=11.5, names=78),
+    "wide": Board("wide", 880, 3, 172, title=13.5, note=11.5, names=78),
+    "talk": Board("talk", 880, 1, 390, title=28, note=24, names=170),
+    "narrow": Board("narrow", 358, 1, 172, title=13.5, note=11.5, names=78),
 }

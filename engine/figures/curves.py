@@ -221,7 +221,7 @@ def value_axis(panel: Panel) -> Trace:
     return {
         "range": [0, top * 1.05],
         "tickvals": ticks,
-        "ticktext": ["0", *(number(tick, 2) for tick in ticks[1:])],
+        "ticktext": [f"{tick:g}" for tick in ticks],
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +50,8 @@ def glance_figure(info: Glance, *, theme: Theme, plate: Plate) -> go.Figure:
 def glance_spec(info: Glance, *, theme: Theme, plate: Plate) -> dict:
     """The figure as plotly.js reads it: weights from 0 to 1, hidden cells hatched and left out of them."""
     rows, columns = info.weights.shape
+    if upright(info.keys):
+        plate = replace(plate, top=round(1.7 * plate.word))
     side = min(plate.side, (plate.width - plate.left) / columns, (plate.height - plate.top) / rows)
     grid = Grid(plate.left + side * np.arange(columns + 1), plate.top + side * np.arange(rows + 1), side)
     width, height = plate.width, round(float(grid.ys[-1])) + 4
@@ -77,6 +79,11 @@ def pairs(info: Glance) -> list[list[str]]:
     return [[f"{escape(query)} → {key}: " for key in keys] for query in info.queries]
 
 
+def upright(tokens: Sequence[str]) -> bool:
+    """Whether they are short enough to stand over their columns as they are."""
+    return all(len(token) <= 2 for token in tokens)
+
+
 def layout(info: Glance, theme: Theme, plate: Plate, grid: Grid, width: int, height: int) -> Trace:
     return {
         "width": width, "height": height, "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
@@ -91,12 +98,11 @@ def layout(info: Glance, theme: Theme, plate: Plate, grid: Grid, width: int, hei
 
 
 def names(tokens: Sequence[str], grid: Grid, plate: Plate, theme: Theme, above: bool = False) -> list[Trace]:
-    """The tokens of one side, upright where they fit over their columns."""
+    """The tokens of one side; above the columns turned where they would not fit."""
     size = max(7.0, min(plate.word, grid.side * 0.95))
     room = (plate.top if above else plate.left) / size - 0.6
     every = -(-len(tokens) // MOST_NAMED)
     words = [(at, escape(shorten(token, room))) for at, token in enumerate(tokens)][::every]
-    upright = all(len(token) <= 2 for token in tokens)
     middles = (grid.xs if above else grid.ys)[:-1] + grid.side / 2
     color = theme.key if above else theme.query
     plain = {
@@ -107,7 +113,7 @@ def names(tokens: Sequence[str], grid: Grid, plate: Plate, theme: Theme, above: 
         "font": {"size": size, "color": color},
     }
     if above:
-        turned = {"yanchor": "bottom"} | ({} if upright else {"textangle": -90})
+        turned = {"yanchor": "bottom"} | ({} if upright(tokens) else {"textangle": -90})
         return [
             {**plain, **turned, "x": float(middles[at]), "y": plate.top - 3, "text": text}
             for at, text in words

@@ -20,7 +20,7 @@ PHASES = {
     "fetching": N_("fetching"),
     "unpacking": N_("checking and unpacking"),
 }
-_PROBLEM = "atlas-open-problem"
+_PROBLEM = "atlas-problem-of-"
 
 log = logging.getLogger(__name__)
 
@@ -54,19 +54,19 @@ def _progress(name: str) -> None:
 
 
 @contextmanager
-def problem_kept() -> Iterator[None]:
+def problem_kept(screen: str = "models") -> Iterator[None]:
     """What fails in a callback, outside every boundary of the page, becomes the sentence that `problem` shows."""
-    st.session_state[_PROBLEM] = None
+    st.session_state[_PROBLEM + screen] = None
     try:
         yield
     except AtlasError as error:
-        st.session_state[_PROBLEM] = error
+        st.session_state[_PROBLEM + screen] = error
     except Exception:
-        log.exception("A callback of the Models screen failed")
-        st.session_state[_PROBLEM] = AtlasError(shell.UNEXPECTED)
+        log.exception("A callback of a screen failed")
+        st.session_state[_PROBLEM + screen] = AtlasError(shell.UNEXPECTED)
 
 
-def problem() -> None:
-    """What went wrong in the last callback, if anything did."""
-    if found := st.session_state.get(_PROBLEM):
+def problem(screen: str = "models") -> None:
+    """What went wrong in the last callback of that screen, if anything did."""
+    if found := st.session_state.get(_PROBLEM + screen):
         panels.problem(sentence(found))

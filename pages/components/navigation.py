@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from streamlit.navigation.page import Page
 
 # name -> its label in the header. The name is the file in pages/ and, but for the default page, the URL.
-SCREENS = {"home": N_("Home"), "attention": N_("Attention"), "models": N_("Models")}
+SCREENS = {
+    "home": N_("Home"),
+    "attention": N_("Attention"),
+    "training": N_("Training"),
+    "models": N_("Models"),
+}
 DEFAULT = "home"
 
 

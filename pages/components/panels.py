@@ -52,6 +52,11 @@ def paragraph(words: str) -> None:
     st.html(f'<p class="atlas-quiet" dir="auto">{escape(words)}</p>')
 
 
+def sample(words: str) -> None:
+    """A line of text that a model reads or writes, letter under letter."""
+    st.html(f'<p class="atlas-sample" dir="auto">{escape(words)}</p>')
+
+
 def entry(title: str, summary: str = "", marked: bool = False) -> None:
     """One thing of a list, such as a model: its name, and a line about it."""
     here = " class='atlas-chosen'" if marked else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -29,9 +29,9 @@ def theme_name() -> str:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
-def room(key: str) -> str:
-    """How wide the browser found the plot's room to be: wide or narrow. Wide until it has said so."""
-    return (st.session_state.get(key) or {}).get("room") or "wide"
+def room(key: str, first: str = "wide") -> str:
+    """How wide the browser found the plot's room to be: wide or narrow; `first` until it has said so."""
+    return (st.session_state.get(key) or {}).get("room") or first
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,15 @@ def sheet(spec: Mapping[str, Any]) -> Sheet:
     """A figure's plain spec, made ready once; pages keep it in resources.figure."""
     text = json.dumps(spec, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return Sheet(text, digest(text.encode()))
+
+
+def kept(name: str, content: Hashable, build: Callable[[], Sheet]) -> Sheet:
+    """The last sheet of that name, made anew when its content is another; one a session, since it changes so often."""
+    place = f"atlas.sheet.{name}"
+    last = st.session_state.get(place)
+    if last is None or last[0] != content:
+        last = st.session_state[place] = (content, build())
+    return last[1]
 
 
 def plot(

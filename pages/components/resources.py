@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import filecmp
 import gc
+import json
 import shutil
 import threading
 from collections import OrderedDict
@@ -21,10 +22,14 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import streamlit as st
 
 from engine.config import AtlasError
+from engine.pretrained import sources
+from engine.training.metrics import Metrics
 from pages.components import library, weights
 
 if TYPE_CHECKING:
     from engine.language_model import LanguageModel, TextTrace
+    from engine.training.run_folder import RunFolder
+    from engine.training.tasks import Task
     from engine.verify import Check
 
 STATIC = Path(__file__).parents[2] / "static"
@@ -47,6 +52,42 @@ def _loaded(target: str, stamp: str) -> LanguageModel:
     import engine
 
     return engine.load(target)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def snapshot(path: str, written: int) -> LanguageModel:
+    """A run's model after some step; `written` is the time of its file. Raises AtlasError."""
+    import engine
+
+    return engine.load(path)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def task(options: str, changed: float) -> Task:
+    """The task that JSON describes, which keeps its vocabulary; `changed` is the time of the file it reads, else 0.
+
+    Raises AtlasError.
+    """
+    from engine.training.tasks import task_named
+
+    return task_named(**json.loads(options))
+
+
+def metrics(folder: RunFolder) -> Metrics:
+    """A run's curves as they stand now, of which only what is new is read. Raises AtlasError when it is gone."""
+    try:
+        made = folder.config.stat().st_mtime_ns  # a run that is deleted may leave its name to another
+    except OSError as error:
+        raise sources.unreadable(folder.config, error) from error
+    known, guard = _metrics(str(folder.metrics), made)
+    with guard:
+        known.read_on()
+        return Metrics(known.path, [*known.steps], [*known.evaluations], known.offset)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _metrics(path: str, made: int) -> tuple[Metrics, threading.Lock]:
+    return Metrics(Path(path)), threading.Lock()
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -105,6 +146,8 @@ def figure(kind: str, key: Hashable, _build: Callable[[], T]) -> T:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _verified(target: str, stamp: str) -> list[Check]:
+    from engine.training.run_folder import RunFolder
+    from engine.training.tasks import Task
     from engine.verify import verify
 
     return verify(_loaded(target, stamp))

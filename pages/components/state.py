@@ -24,7 +24,7 @@ TEXT_LIMIT = 2_000
 NAME_LIMIT = 200
 
 Kind = Literal["self", "masked", "cross"]
-TEXTS = ("text", "target", "second", "weights")
+TEXTS = ("text", "target", "second", "weights", "probe")
 NUMBERS = ("layer", "head", "query", "key")
 
 
@@ -46,6 +46,9 @@ class ViewState(BaseModel):
     beat: str | None = Field(default=None, pattern=r"^([1-9]|10)[ab]?$")
     talk: bool = False
     weights: str | None = None
+    run: str | None = Field(default=None, min_length=1, max_length=NAME_LIMIT)
+    probe: str | None = None
+    site: str | None = Field(default=None, pattern=r"^(self|masked|cross)\.[0-9]{1,3}\.[0-9]{1,3}$")
 
 
 @dataclass(frozen=True)

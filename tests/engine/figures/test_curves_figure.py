@@ -113,7 +113,7 @@ def test_nothing_at_all_is_a_figure_too():
     empty = LayerMap("gradient_norms", (), np.zeros(0), np.zeros((0, 0)), until=10)
     panels = (Panel("loss", (line(values=()),), 10), Panel("gradient_norm", (), 10), empty)
     figure = curves(panels, theme=DARK, board=BOARDS["wide"], translate=str)
-    assert [len(trace.x) for trace in figure.data] == [0]
+    assert [len(trace["x"]) for trace in figure.to_dict()["data"]] == [0]
 
 
 def test_every_legend_is_of_a_quantity_that_there_is():
@@ -151,4 +151,5 @@ def test_many_tokens_fit_on_every_plate(plate):
     spec = glance_spec(many, theme=DARK, plate=PLATES[plate])
     assert spec["layout"]["height"] <= PLATES[plate].height + 5
     assert len(spec["layout"]["annotations"]) <= 2 * 48
-    assert glance_figure(many, theme=DARK, plate=PLATES[plate]).layout.width == PLATES[plate].width
+    figure = glance_figure(many, theme=DARK, plate=PLATES[plate])
+    assert figure.to_dict()["layout"]["width"] == PLATES[plate].width

@@ -1,0 +1,102 @@
+"""One run as it goes: how it stands, its curves, what it writes now, and the attention of a text as it is by now.
+
+While a run is at work this part of the page looks at its folder again and again; figures change in their places, and
+what has not changed is not drawn again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+import streamlit as st
+
+from engine.analysis import curves
+from engine.analysis.curves import LayerMap, Panel
+from engine.figures.boards import BOARDS
+from engine.figures.curves import curves_spec
+from engine.figures.theme import THEMES
+from engine.training import runs
+from engine.training.metrics import Metrics
+from engine.training.runs import Run
+from pages.components import panels, resources, run_controls, run_probe, samples, shell, state
+from pages.components.language import _, language, sentence
+from pages.components.plot import kept, plot, room, sheet, theme_name
+
+TICK = 0.8  # seconds between two looks at a run that is at work
+LEARNING, INNER = "atlas-run-learning", "atlas-run-inner"
+
+
+def show(name: str) -> None:
+    """The run of that name. Raises AtlasError when there is none."""
+    moving = run_controls.is_moving(runs.find(name))
+    st.fragment(_view, run_every=TICK if moving else None)(name, moving)
+
+
+def _view(name: str, moving: bool) -> None:
+    with shell.boundary():
+        run = runs.find(name)
+        if run_controls.is_moving(run) != moving:
+            st.rerun()
+        if run.problem:
+            raise run.problem
+        _standing(run)
+        metrics = resources.metrics(run.folder)
+        on_stage(run, metrics) if state.view().talk else at_the_desk(run, metrics)
+
+
+def at_the_desk(run: Run, metrics: Metrics) -> None:
+    figure(LEARNING, run, metrics, lambda until: [
+        curves.losses(metrics, until), curves.right(metrics, until), curves.heads(metrics, until),
+    ])  # fmt: skip
+    left, right = st.columns(2, gap="medium")
+    with left, shell.boundary():
+        run_probe.show(run, metrics)
+    with right:
+        samples.show(metrics)
+    figure(INNER, run, metrics, lambda until: [
+        curves.learning_rates(metrics, until), curves.gradient_norms(metrics, until),
+        curves.by_layer(metrics, "gradient_norms", until),
+    ])  # fmt: skip
+
+
+def on_stage(run: Run, metrics: Metrics) -> None:
+    """What can be read from the last row: attention, and whether the model is right by now."""
+    left, right = st.columns(2, gap="medium")
+    with left, shell.boundary():
+        run_probe.show(run, metrics)
+    with right:
+        figure(
+            LEARNING,
+            run,
+            metrics,
+            lambda until: [curves.losses(metrics, until), curves.right(metrics, until)],
+        )
+
+
+def _standing(run: Run) -> None:
+    """Title, progress, what can be done, and why it went wrong if it did."""
+    status = run.status
+    share = 100 * status.step / status.steps if status.steps else 0
+    words, said = escape(run_controls.progress_words(status)), escape(_("Progress"))
+    with st.container(horizontal=True, vertical_alignment="center", key="atlas-run-head"):
+        st.html(f"<div class='atlas-run'><h2 dir='auto'>{escape(run.title)}</h2><p>{words}</p></div>")
+        if not state.view().talk:
+            run_controls.buttons(run)
+    st.html(
+        f"<div class='atlas-bar' role='progressbar' aria-label='{said}' aria-valuemin='0' aria-valuemax='100' "
+        f"aria-valuenow='{share:.0f}'><i style='width:{share:.2f}%'></i></div>"
+    )
+    if status.error:
+        panels.problem(sentence(status.error.error))
+
+
+def figure(key: str, run: Run, metrics: Metrics, build: Callable[[int], Sequence[Panel | LayerMap]]) -> None:
+    """Panels over the steps of the whole run."""
+    assert run.config is not None
+    form, theme, until = "talk" if state.view().talk else room(key), theme_name(), run.config.training.steps
+    drawn = kept(
+        key, (run.name, metrics.offset, len(metrics.steps), until, form, theme, language()),
+        lambda: sheet(curves_spec(build(until), theme=THEMES[theme], board=BOARDS[form], translate=_)),
+    )  # fmt: skip
+    plot(drawn, key=key, label=_("{run}: curves").format(run=run.title), name=run.name)
