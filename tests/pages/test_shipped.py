@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.language_model import embedded, load
-from pages.components import library
+from pages.components import library, look_for
 from pages.components.language import Language, translations
 from tests.pages.test_frame import html
 
@@ -46,3 +46,48 @@ def test_it_reads_what_nobody_taught_it(open_app: Start, name: str) -> None:
 def test_they_stand_in_order_from_the_simplest_on() -> None:
     names = [known.name for known in library.present()]
     assert names == [name for name in library.FIRST if name in embedded()]
+
+
+@pytest.mark.parametrize(
+    ("lang", "told"),
+    [("en", "The whole model tells: “\u20687\u2069”"), ("zh", "整个模型认为是“\u20687\u2069”")],
+)
+def test_images_are_picked_by_name_and_told(
+    open_app: Start, lang: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside: list[str] = []
+    lines = look_for.lines
+    monkeypatch.setattr(look_for, "lines", lambda *given: beside.extend(lines(*given)[1]) or lines(*given))
+    app = open_app("attention", model="digits", lang=lang)
+    assert app.selectbox(key="atlas-image").options == [*"0123456789"]
+    assert not [field for field in app.text_input if field.key == "atlas-text"]
+    app.selectbox(key="atlas-image").set_value("7").run()
+    assert not app.exception
+    assert app.session_state["atlas.view"].text == "7"
+    assert any(told in line for line in beside)
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [
+        ("en", "This model reads images, and comes with none called “the cat”; “3” is shown."),
+        ("zh", "这个模型读图像，但没有名为“the cat”的；现在显示“3”。"),
+    ],
+)
+def test_a_text_in_a_link_to_images_is_left_out_in_one_sentence(
+    open_app: Start, lang: str, said: str
+) -> None:
+    app = open_app("attention", model="digits", text="the cat", lang=lang)
+    assert not app.exception
+    assert said in html(app)
+
+
+def test_from_images_to_words_and_back(open_app: Start) -> None:
+    app = open_app("attention", model="digits", text="5", lang="en")
+    app.selectbox(key="atlas-model").set_value("reverse").run()
+    assert not app.exception
+    assert app.text_input(key="atlas-text").value == "stressed"
+    app.selectbox(key="atlas-model").set_value("digits").run()
+    assert not app.exception
+    assert "atlas-problem" not in html(app)
+    assert app.selectbox(key="atlas-image").value == "3"
