@@ -33,7 +33,7 @@ WORDS = {
     "d_model": "d_model",
     "d_ff": "d_ff",
     "n_layers": N_("layers"),
-    "n_heads": N_("heads"),
+    "n_heads": N_("attention heads"),
     "n_kv_heads": N_("key and value heads"),
     "positions": N_("positions"),
     "placement": N_("place of the norms"),
@@ -45,8 +45,6 @@ WORDS = {
     "bias": N_("bias"),
     "qk_norm": N_("norm of queries and keys"),
     "attention_bias": N_("bias in attention"),
-    "tied_embeddings": N_("tied embeddings"),
-    "scale_embeddings": N_("embeddings times √d_model"),
     "initialisation": N_("initialisation"),
     "base": N_("base"),
     "order": N_("order"),
@@ -58,7 +56,6 @@ WORDS = {
 
 
 def word(name: str, title: str) -> str:
-    """The title that the settings give the field, where it is not made of its name; else a term, else the name."""
-    if title and title != name.replace("_", " ").title():
-        return _(title)
-    return _(WORDS[name]) if name in WORDS else name
+    """The title that the settings give the field; one that is only made of its name gives way to a term."""
+    made = title == name.replace("_", " ").title()
+    return _(WORDS[name]) if made and name in WORDS else _(title) or name

@@ -147,10 +147,10 @@ def resources_task(options: dict[str, Any]) -> Task:
 
 
 def _model(task: Task, size: presets.SizeName) -> TransformerConfig:
-    """A model of the visitor's own: its width, and each of its stacks."""
+    """A model of the visitor's own: what holds for all of it, and each of its stacks."""
     usual = presets.model_for(task, size)
     form, schema = schema_form.form(f"model-{task.name}", TransformerConfig)
-    width = form.draw(schema, ["d_model"], {"d_model": usual.d_model})
+    whole = form.draw(schema, ["d_model", "initialisation"], {"d_model": usual.d_model})
     stacks = {}
     for name, stack in usual.stacks.items():
         panels.paragraph({"encoder": _("Encoder"), "decoder": _("Decoder")}[name])
@@ -162,7 +162,7 @@ def _model(task: Task, size: presets.SizeName) -> TransformerConfig:
         else:
             values |= {"feed_forward": known["feed_forward"]}
         stacks[name] = StackConfig(**values)
-    return presets.fitted(task, **width, **stacks)
+    return presets.fitted(task, **whole, **stacks)
 
 
 def _training(task: Task, size: presets.SizeName, name: str) -> TrainingSettings:

@@ -47,34 +47,35 @@ class Form:
     def draw(
         self, schema: Schema, names: Sequence[str], defaults: Mapping[str, Any], above: str = ""
     ) -> dict[str, Any]:
-        """The fields of those names, two in a row; their values now."""
+        """The fields of those names, two in a row; their values now. What a field consists of stands below the rows."""
         values: dict[str, Any] = {}
         columns = st.columns(2, gap="small")
         for at, name in enumerate(names):
             field = self.resolved(schema["properties"][name])
-            with columns[at % 2]:
-                values[name] = self.field(f"{above}{name}", field, defaults.get(name, field.get("default")))
+            path, default = f"{above}{name}", defaults.get(name, field.get("default"))
+            if "oneOf" in field:
+                with columns[at % 2]:
+                    tag, chosen = self.variant(path, field, default)
+                values[name] = {tag: chosen, **self.details(path, field, tag, chosen, default)}
+            elif "properties" in field:
+                values[name] = self.draw(field, drawable(self, field), default or {}, f"{path}.")
+            else:
+                with columns[at % 2]:
+                    values[name] = WIDGETS[kind_of(field)](self, path, field, default)
         return values
 
-    def field(self, path: str, schema: Schema, default: Any) -> Any:
-        if "oneOf" in schema:
-            return self.union(path, schema, default)
-        if "properties" in schema:
-            return self.draw(schema, drawable(self, schema), default or {}, f"{path}.")
-        return WIDGETS[kind_of(schema)](self, path, schema, default)
+    def variant(self, path: str, schema: Schema, default: Any) -> tuple[str, str]:
+        """Which of several settings: the name of the field that tells, and what it is."""
+        tag, mapping = schema["discriminator"]["propertyName"], schema["discriminator"]["mapping"]
+        before = default[tag] if default else next(iter(mapping))
+        return tag, choice(self, path, {**schema, "enum": list(mapping)}, before)
 
-    def union(self, path: str, schema: Schema, default: Any) -> dict[str, Any]:
-        """Which of several settings, and below it what that one has to be told."""
-        tag = schema["discriminator"]["propertyName"]
-        variants = {
-            name: self.resolved({"$ref": ref}) for name, ref in schema["discriminator"]["mapping"].items()
-        }
-        before = default[tag] if default else next(iter(variants))
-        chosen = choice(self, path, {**schema, "enum": list(variants)}, before)
-        variant = variants[chosen]
-        known = default if default and chosen == before else {}
+    def details(self, path: str, schema: Schema, tag: str, chosen: str, default: Any) -> dict[str, Any]:
+        """What the chosen one has to be told."""
+        variant = self.resolved({"$ref": schema["discriminator"]["mapping"][chosen]})
+        known = default if default and default[tag] == chosen else {}
         names = [name for name in drawable(self, variant) if name != tag]
-        return {tag: chosen, **self.draw(variant, names, known, f"{path}.{chosen}.")}
+        return self.draw(variant, names, known, f"{path}.{chosen}.") if names else {}
 
     def kept(self, path: str, default: Any) -> Any:
         return self.changed.get(path, default)
