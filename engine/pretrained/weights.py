@@ -13,7 +13,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -33,6 +33,7 @@ _INSIDE = (
 )  # where training loops keep the weights among other things
 
 
+@runtime_checkable
 class Stored(Protocol):
     """What can be asked of one open file."""
 
@@ -46,10 +47,19 @@ class Weights:
     """The tensors of one or more files together."""
 
     def __init__(self, files: Sequence[Path]) -> None:
-        """Raises AtlasError for a file that is damaged, and for one that would run code."""
+        """Raises AtlasError for a file that is damaged, one that would run code, and two that contradict each other."""
         self.path = files[0] if len(files) == 1 else files[0].parent
         opened = [_Pickled(file) if file.suffix in PICKLES else _Safetensors(file) for file in files]
-        self._files: dict[str, Stored] = {name: file for file in opened for name in file.names()}
+        self._files: dict[str, Stored] = {}
+        for file in opened:
+            for name in file.names():
+                if name in self._files and not _same(name, self._files[name], file):
+                    raise AtlasError(
+                        "{path} holds {tensor} in two files with different numbers: fetch or copy the whole folder "
+                        "again.",
+                        path=str(self.path), tensor=name,
+                    )  # fmt: skip
+                self._files[name] = file
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._files)
@@ -125,6 +135,12 @@ class _Pickled:
 
     def tensor(self, name: str) -> Tensor:
         return self._tensors[name].detach()
+
+
+def _same(name: str, one: Stored, other: Stored) -> bool:
+    """Whether two files hold the same tensor of a name."""
+    alike = one.shape(name) == other.shape(name) and one.kind(name) == other.kind(name)
+    return alike and one.kind(name) in NUMBERS and torch.equal(one.tensor(name), other.tensor(name))
 
 
 def _unpickled(path: Path) -> Any:

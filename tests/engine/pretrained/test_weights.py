@@ -91,6 +91,23 @@ def test_a_shard_that_holds_less_than_its_index_says(folder, form):
         load(folder)
 
 
+@pytest.mark.parametrize("form", ["model.safetensors", "pytorch_model.bin"])
+@pytest.mark.parametrize("other", [torch.ones(32), torch.ones(31), torch.ones(32, dtype=torch.float16), None])
+def test_a_tensor_in_two_shards_is_one_only_where_both_say_the_same(folder, form, other):
+    expected = load_file(folder / "model.safetensors")["model.norm.weight"]
+    sharded(folder, form=form)
+    index = json.loads((folder / f"{form}.index.json").read_text())["weight_map"]
+    last = max({*index.values()} - {index["model.norm.weight"]})
+    read, write = (load_file, save_file) if last.endswith("s") else (torch.load, torch.save)
+    twice = {**read(folder / last), "model.norm.weight": (expected if other is None else other).clone()}
+    write(twice, folder / last)
+    if other is None:
+        assert torch.equal(load(folder).model.state_dict()["decoder.norm.weight"], expected)
+        return
+    with pytest.raises(AtlasError, match=r"holds model\.norm\.weight in two files with different numbers"):
+        load(folder)
+
+
 class Runs:
     """What a hostile file holds: opening it as a pickle would call a function of its choice."""
 
