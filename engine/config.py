@@ -63,7 +63,7 @@ class Settings(BaseModel):
 
     if not TYPE_CHECKING:  # a checker shall see the typed constructor that pydantic generates
 
-        def __init__(self, **values: Any) -> None:
+        def __init__(self, /, **values: Any) -> None:  # a key, too, may be called self
             try:
                 super().__init__(**values)
             except ValidationError as error:
@@ -438,7 +438,7 @@ class TransformerConfig(Settings):
         """Inverse of `to_json`. Raises AtlasError for anything that is not a valid configuration."""
         try:
             values = json.loads(text)
-        except (ValueError, RecursionError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise AtlasError("the configuration is not JSON: {what}", what=str(error)) from None
         if not isinstance(values, dict):
             raise AtlasError(

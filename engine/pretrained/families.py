@@ -9,6 +9,7 @@ and where it needs them
     COPIES                groups of names under which a folder keeps one tensor, of which the first there is read
     completed             what only the names of the tensors tell, put into the settings of config.json
     hf_shape, from_hf     the shape in which a folder keeps one of our tensors, and that tensor from what it keeps
+    INPUTS_FIRST          whether a folder keeps matrices as (in, out), which tells how an adapter's are added
     BEGINS_WITH           settings, of which the first there names the token that a decoder's input begins with
     NEVER_WRITTEN         settings that name tokens which the model never writes
     GGUF_NAME, GGUF_RENAMES, hf_from_gguf, gguf_shape, from_gguf      the same for GGUF files; hf_from_gguf may give

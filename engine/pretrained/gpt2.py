@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 NAME, GGUF_NAME, TITLE = "gpt2", "gpt2", "GPT-2"
 PREFIXES = ("transformer.",)
+INPUTS_FIRST = True
 
 _THEIRS, _OURS = r"h\.(\d+)\.", r"decoder.layers.\1."
 _FUSED = tuple(_OURS + rf"self_attention.W_{part}.\2" for part in "qkv")

@@ -40,9 +40,9 @@ def _is_token(value: Any) -> bool:  # -1 stands for none in some files
 _TEXT = 'The configuration of {path}: "{key}" should be a text, not {found}.'
 _SWITCH = 'The configuration of {path}: "{key}" should be true or false, not {found}.'
 _OBJECT = 'The configuration of {path}: "{key}" should be an object, not {found}.'
-_NUMBER = 'The configuration of {path}: "{key}" should be a number above 0, not {found}.'
-_WHOLE = 'The configuration of {path}: "{key}" should be a whole number above 0, not {found}.'
-_COUNT = 'The configuration of {path}: "{key}" should be a whole number from 0 on, not {found}.'
+_NUMBER = 'The configuration of {path}: "{key}" should be a number between 0 and 1e30, not {found}.'
+_WHOLE = 'The configuration of {path}: "{key}" should be a whole number from 1 to 2147483647, not {found}.'
+_COUNT = 'The configuration of {path}: "{key}" should be a whole number from 0 to 2147483647, not {found}.'
 _TEXTS = 'The configuration of {path}: "{key}" should be a list of texts, not {found}.'
 _TOKEN = 'The configuration of {path}: "{key}" should be the number of a token, not {found}.'
 
@@ -148,6 +148,11 @@ def require(config: dict[str, Any], *keys: str) -> list[int]:
     return [config[key] for key in keys]
 
 
+def of_file(path: Path, error: AtlasError) -> AtlasError:
+    """What is wrong with settings, and the file that they stand in."""
+    return AtlasError("{path}: {what}", path=str(path), what=error)
+
+
 def not_built(key: str, value: Any) -> AtlasError:
     """For a setting that is understood, and asks for something that no part here computes."""
     return AtlasError(
@@ -224,6 +229,11 @@ _STRETCHES: dict[str, Callable[[dict[str, Any]], Scaling | None]] = {
 
 
 def reach(config: dict[str, Any]) -> int | None:
-    """How far back a query sees: "sliding_window" counts the query itself, a reach does not; None is all the way."""
+    """How far back a query sees: "sliding_window" counts the query itself, a reach does not; None is all the way.
+
+    Raises AtlasError for one that sees nothing but itself.
+    """
     size = config.get("sliding_window")
+    if size == 1:
+        raise not_built("sliding_window", size)
     return None if size is None else size - 1

@@ -136,13 +136,14 @@ def _from_folder(path: Path, target: Target, adapter: lora.Adapter | None = None
     folder = HfFolder(path)
     family = families.named(folder.model_type, families.FAMILIES, path)
     if adapter:
-        folder.weights = adapter.over(folder.weights, family.PREFIXES)
+        inputs_first = getattr(family, "INPUTS_FIRST", False)
+        folder.weights = adapter.over(folder.weights, family.PREFIXES, inputs_first=inputs_first)
     copies = renaming.copies(folder.shapes, prefixes=family.PREFIXES, groups=getattr(family, "COPIES", ()))
     shapes = {name: shape for name, shape in folder.shapes.items() if name not in copies}
     settings = hf_config.checked(folder.config, path)
     if complete := getattr(family, "completed", None):
         settings = complete(settings, {renaming.strip(name, family.PREFIXES) for name in shapes})
-    config = family.config_from_hf(settings)
+    config = _config(family, settings, path / "config.json")
     stored = partial(getattr(family, "hf_shape", _as_it_is), settings=settings)
     plan = _plan(config, family.RENAMES, family, stored, shapes, path, target)
     if adapter:
@@ -186,7 +187,7 @@ def _from_gguf(path: Path, target: Target) -> Loaded:
     family = families.named(file.architecture, families.GGUF_FAMILIES, path)
     settings = hf_config.checked(family.hf_from_gguf(file), path)
     family = families.FAMILIES[settings.get("model_type", family.NAME)]  # some go by the name of their kin
-    config = family.config_from_hf(settings)
+    config = _config(family, settings, path)
     stored = partial(getattr(family, "gguf_shape", _as_it_is), settings=settings)
     plan = _plan(config, family.GGUF_RENAMES, family, stored, file.shapes, path, target)
     tokenizer = vocabulary.from_gguf(file)
@@ -200,6 +201,13 @@ def _from_gguf(path: Path, target: Target) -> Loaded:
     if target.usual:
         _keep(path, config, state, tokenizer, meta)
     return _assemble(config, state, _marked(tokenizer, meta), meta)
+
+
+def _config(family: ModuleType, settings: dict[str, Any], path: Path) -> TransformerConfig:
+    try:
+        return family.config_from_hf(settings)
+    except AtlasError as error:
+        raise hf_config.of_file(path, error) from None
 
 
 def _from_derived(folder: Path, target: Target) -> Loaded:
@@ -292,4 +300,4 @@ def _titles(asked: str, path: Path) -> dict[str, str | None]:
 
 
 def _by(shape: Shape) -> str:
-    return " x ".join(str(size) for size in shape)
+    return " x ".join(str(size) for size in shape) or "()"  # a number alone has no axes

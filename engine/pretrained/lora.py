@@ -6,10 +6,9 @@ trained as a whole (modules_to_save, biases) takes the place of the base's tenso
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,25 +17,14 @@ from typing import Any
 from torch import Tensor
 
 from engine.config import AtlasError
-from engine.pretrained import renaming, weights
+from engine.pretrained import lora_settings, matching, renaming, weights
 from engine.pretrained.weights import Weights
 
-CONFIG = "adapter_config.json"
+CONFIG = lora_settings.NAME
 _FILES = ("adapter_model.safetensors", "adapter_model.bin")
 _WRAPPED = "base_model.model."
 _HALF = re.compile(r"(?P<module>.+)\.lora_(?P<table>embedding_)?(?P<side>[AB])(\.default)?(\.weight)?")
 _INSIDE = re.compile(r"\.(base_layer|modules_to_save(\.default)?)(?=\.)")
-# Settings that make it another computation, or another base than the one on disk, by what people call them.
-_OTHERS = {
-    "use_dora": "DoRA",
-    "use_qalora": "QALoRA",
-    "lora_bias": "LoRA with a bias of its own",
-    "layer_replication": "LoRA with layers used again",
-    "target_parameters": "LoRA of single parameters",
-    "trainable_token_indices": "LoRA with trained tokens",
-    "alora_invocation_tokens": "activated LoRA",
-}
-_MOVED_BASES = ("pissa", "olora", "loftq", "corda", "lora_ga")  # initialisations that change the base as well
 
 
 @dataclass(frozen=True)
@@ -69,7 +57,7 @@ class Adapter:
     def __init__(self, path: Path) -> None:
         """Raises AtlasError when a file is missing or damaged, and for adapters of other kinds, by name."""
         self.path = path
-        self.config = _checked(weights.read_json(path / CONFIG), path)
+        self.config = lora_settings.checked(weights.read_json(path / CONFIG), path)
         files = [path / name for name in _FILES if (path / name).is_file()]
         if not files:
             raise AtlasError(
@@ -79,15 +67,19 @@ class Adapter:
         self.weights = Weights(files[:1])
         self.weights.check_types(self.weights)
         self._changed: set[str] = set()
+        self._ranks: dict[str, float] = {}
+        self._alphas: dict[str, float] = {}
 
     @property
     def base(self) -> str | None:
         """Where its base was when it was trained: a path, or a name of the Hugging Face hub."""
         return self.config.get("base_model_name_or_path") or None
 
-    def over(self, base: Weights, prefixes: Sequence[str]) -> Merged:
+    def over(self, base: Weights, prefixes: Sequence[str], *, inputs_first: bool = False) -> Merged:
         """The base's tensors as the adapter changes them; prefixes: what files of its family put before names.
 
+        inputs_first: files of its family keep matrices as (in, out); PEFT, too, goes by that and not by what
+        "fan_in_fan_out" says.
         Raises AtlasError when the two do not fit each other, or when half of the adapter is missing.
         """
         theirs = {renaming.strip(name, prefixes): name for name in base}
@@ -96,10 +88,14 @@ class Adapter:
         found = {key: theirs[bare] for key in keys if (bare := renaming.strip(key, prefixes)) in theirs}
         self._refuse_others([key for key in keys if key not in found], holds_any=bool(keys))
         changes: dict[str, LowRank | Whole] = {found[key]: Whole(saved) for key, saved in wholes.items()}
+        self._ranks = self._own([*halves], "rank_pattern", "r")
+        self._alphas = self._own([*halves], "alpha_pattern", "lora_alpha")
         for module, sides in halves.items():
             name = found[f"{module}.weight"]
-            changes[name] = self._low_rank(module, sides, base.shapes[name])
+            changes[name] = self._low_rank(module, sides, base.shapes[name], inputs_first)
         self._refuse_gaps(set(changes), theirs)
+        self._refuse_lost(wholes)
+        self._refuse_lost_biases(set(changes), base, [found[f"{module}.weight"] for module in halves])
         self._changed = set(changes)
         return Merged(self, base, changes)
 
@@ -128,7 +124,9 @@ class Adapter:
                 wholes[bare] = name
         return halves, wholes
 
-    def _low_rank(self, module: str, sides: Mapping[str, str], shape: tuple[int, ...]) -> LowRank:
+    def _low_rank(
+        self, module: str, sides: Mapping[str, str], shape: tuple[int, ...], inputs_first: bool
+    ) -> LowRank:
         table = "embedding_" if "embedding_A" in sides else ""  # a table of vectors is kept as (in, out)
         A, B = sides.get(f"{table}A"), sides.get(f"{table}B")
         if A is None or B is None:
@@ -138,15 +136,19 @@ class Adapter:
             )  # fmt: skip
         (rank, wide), (high, also) = self._matrix(A), self._matrix(B)
         delta, turned = (high, wide), (wide, high)
-        # a base may keep its matrices the other way round; of a square one only the settings tell
-        asked = bool(table) or bool(self.config.get("fan_in_fan_out"))
-        fits = turned if (asked and shape == turned) or shape != delta else delta
+        fits = turned if (table or inputs_first) and shape == turned else delta
         if rank != also or shape != fits:
             raise AtlasError(
                 "{path}: the matrices for {module} are {first} and {second} where the base has {expected}: the "
                 "adapter belongs to another model.",
                 path=str(self.path), module=module, first=_by(self.weights.shapes[A]),
                 second=_by(self.weights.shapes[B]), expected=_by(shape),
+            )  # fmt: skip
+        if rank != (said := self._ranks[module]):
+            raise AtlasError(
+                "{path} says that the matrices for {module} have rank {said}, and they have {rank}: its settings and "
+                "its matrices do not belong together.",
+                path=str(self.path), module=module, said=said, rank=rank,
             )  # fmt: skip
         return LowRank(A, B, self._scale(module, rank), turned=fits is turned)
 
@@ -155,11 +157,20 @@ class Adapter:
         return shape if len(shape) == 2 else (0, 0)
 
     def _scale(self, module: str, rank: int) -> float:
-        """alpha / r, where alpha may be a module's own: patterns match a whole name or its end."""
-        own = self.config.get("alpha_pattern") or {}
-        found = next((key for key in own if re.fullmatch(rf"(.*\.)?({key})", module)), None)
-        alpha = self.config["lora_alpha"] if found is None else own[found]
+        """alpha / r."""
+        alpha = self._alphas[module]
         return alpha / (math.sqrt(rank) if self.config.get("use_rslora") else rank)
+
+    def _own(self, modules: Sequence[str], patterns: str, usual: str) -> dict[str, Any]:
+        """A setting for each module, which may be its own: patterns match a whole name or its end."""
+        own = self.config.get(patterns) or {}
+        where = f'{self.path / CONFIG} ("{patterns}")'
+        found = matching.first([(rf"(.*\.)?({key})", ()) for key in own], [[name] for name in modules], where)
+        values = [self.config[usual], *own.values()]
+        return {
+            name: values[0 if match is None else 1 + match[0]]
+            for name, match in zip(modules, found, strict=True)
+        }
 
     def _refuse_others(self, unknown: list[str], *, holds_any: bool) -> None:
         if unknown or not holds_any:
@@ -180,6 +191,27 @@ class Adapter:
             raise AtlasError(
                 "{path} lacks the matrices for {names}, which its settings name: copy the whole adapter.",
                 path=str(self.path), names=renaming.listed(missing),
+            )  # fmt: skip
+
+    def _refuse_lost(self, wholes: Iterable[str]) -> None:
+        """Each module that the settings say was trained as a whole has to be there."""
+        modules = [f".{bare.rpartition('.')[0]}" for bare in wholes]
+        saved = self.config.get("modules_to_save") or ()
+        self._refuse_lacking([key for key in saved if not any(name.endswith(f".{key}") for name in modules)])
+
+    def _refuse_lost_biases(self, changed: set[str], base: Weights, matrices: Iterable[str]) -> None:
+        """Where the settings say that biases were trained, those that the base has have to be there."""
+        kind = self.config.get("bias") or "none"
+        beside = {"none": (), "lora_only": matrices, "all": base}[kind]
+        biases = [f"{name.removesuffix('.weight')}.bias" for name in beside if name.endswith(".weight")]
+        whole = {*base} - changed
+        self._refuse_lacking([name for name in biases if name in whole])
+
+    def _refuse_lacking(self, names: list[str]) -> None:
+        if names:
+            raise AtlasError(
+                "{path} lacks {names}, which its settings say was trained: copy the whole adapter.",
+                path=str(self.path), names=renaming.listed(names),
             )  # fmt: skip
 
 
@@ -204,48 +236,5 @@ class Merged(Weights):
         return stored if change is None else change.of(self._adapter.weights, stored)
 
 
-def _checked(config: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The settings, of LoRA as it is built here; raises AtlasError naming what else they ask for."""
-    kind = str(config.get("peft_type", "(none given)"))
-    started = config.get("init_lora_weights")
-    others = [name for key, name in _OTHERS.items() if config.get(key)]
-    if isinstance(started, str) and started.lower().startswith(_MOVED_BASES):
-        others.append(f"LoRA begun by {started}")
-    if kind != "LORA" or others:
-        raise AtlasError(
-            "{path} is an adapter of kind {kind}, and only LoRA itself is built here.",
-            path=str(path), kind=kind if kind != "LORA" else others[0],
-        )  # fmt: skip
-    for key, test in _TESTS.items():
-        if not test(config.get(key)):
-            raise AtlasError(
-                '{path}: "{key}" cannot be {found} in the settings of an adapter.',
-                path=str(path / CONFIG), key=key, found=json.dumps(config.get(key))[:40],
-            )  # fmt: skip
-    return config
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def _are_patterns(value: Any) -> bool:
-    """Whether it is nothing, or an object of regular expressions and numbers."""
-    try:
-        return value is None or all(re.compile(key) and _is_number(own) for key, own in value.items())
-    except (AttributeError, re.error):
-        return False
-
-
-_TESTS: dict[str, Callable[[Any], bool]] = {
-    "lora_alpha": _is_number,
-    "alpha_pattern": _are_patterns,
-    "base_model_name_or_path": lambda value: value is None or isinstance(value, str),
-    "target_modules": lambda value: (
-        not isinstance(value, list) or all(isinstance(name, str) for name in value)
-    ),
-}
-
-
 def _by(shape: tuple[int, ...]) -> str:
-    return " x ".join(str(size) for size in shape)
+    return " x ".join(str(size) for size in shape) or "()"

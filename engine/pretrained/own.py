@@ -32,7 +32,7 @@ from torch import Tensor
 
 from engine.config import AtlasError, TransformerConfig
 from engine.model.build import build_empty
-from engine.pretrained import renaming, sources, weights
+from engine.pretrained import hf_config, matching, renaming, sources, weights
 from engine.pretrained.weights import Weights
 from engine.tokenizers import Tokenizer, from_json
 
@@ -84,17 +84,17 @@ class OwnModel:
         return {name: tuple(value.shape) for name, value in build_empty(self.config).state_dict().items()}
 
 
-def given(path: Path, config: Any, renames: Any, tokenizer: Any) -> OwnModel:
+def given(path: Path, config: Any, renames: Any, tokenizer: Any, where: str = "renames") -> OwnModel:
     """A file or folder of weights, a TransformerConfig, a list of rules or None, a tokenizer, its path or None.
 
-    Raises AtlasError for what does not do.
+    where: what people know the rules by. Raises AtlasError for what does not do.
     """
     if not isinstance(config, TransformerConfig):
         raise AtlasError("config is a TransformerConfig, not {kind}.", kind=type(config).__name__)
     opened = Weights(_files(path))
     beside = path if path.is_dir() else path.parent
     read = _tokenizer(beside / "tokenizer.json" if tokenizer is None else tokenizer)
-    return OwnModel(path, config, opened, _table([*opened], renames), read)
+    return OwnModel(path, config, opened, _table([*opened], renames, where), read)
 
 
 def described(folder: Path) -> OwnModel:
@@ -108,14 +108,22 @@ def described(folder: Path) -> OwnModel:
             path=str(path), unknown=", ".join(unknown),
         )  # fmt: skip
     for key in ("weights", "tokenizer"):
-        if not isinstance(values.get(key, ""), str):
+        if key in values and not _is_beside(values[key]):
             raise AtlasError(
                 '{path}: "{key}" should be the name of a file beside it, not {found}.',
                 path=str(path), key=key, found=json.dumps(values[key])[:40],
             )  # fmt: skip
-    config = TransformerConfig.from_json(json.dumps(values["config"]))
+    try:
+        config = TransformerConfig.from_json(json.dumps(values["config"]))
+    except AtlasError as error:
+        raise hf_config.of_file(path, error) from None
     tokenizer = folder / values.get("tokenizer", "tokenizer.json")
-    return given(folder / values.get("weights", ""), config, values.get("renames"), tokenizer)
+    where = f'{path} ("renames")'
+    return given(folder / values.get("weights", ""), config, values.get("renames"), tokenizer, where)
+
+
+def _is_beside(name: Any) -> bool:
+    return isinstance(name, str) and name not in ("", "..") and name == Path(name).name
 
 
 def _files(path: Path) -> list[Path]:
@@ -148,23 +156,25 @@ def _tokenizer(chosen: Any) -> Tokenizer:
         ) from error  # fmt: skip
 
 
-def _table(keys: Sequence[str], renames: Any) -> dict[str, tuple[str, ...]]:
+def _table(keys: Sequence[str], renames: Any, where: str) -> dict[str, tuple[str, ...]]:
     """Our names for each of theirs; what no rule knows keeps its own, so that it is listed as unknown."""
     if renames is None:
         return {key: (renaming.strip(key, _PREFIXES),) for key in keys}
-    rules = [_rule(rule) for rule in _listed(renames)]
-    return {key: _renamed(key, rules) for key in keys}
-
-
-def _renamed(key: str, rules: list[tuple[re.Pattern[str], tuple[str, ...]]]) -> tuple[str, ...]:
-    for pattern, names in rules:
-        for form in _forms(key):
-            if match := pattern.fullmatch(form):
-                try:
-                    return tuple(match.expand(name) for name in names)
-                except (re.error, IndexError) as error:
-                    raise _unusable(pattern.pattern, str(error)) from error
-    return () if _BUFFERS.fullmatch(key) else (key,)
+    rules = [_rule(rule, where) for rule in _listed(renames, where)]
+    found = matching.first(rules, [[*_forms(key)] for key in keys], where)
+    table = {}
+    for key, match in zip(keys, found, strict=True):
+        if match is None:
+            table[key] = () if _BUFFERS.fullmatch(key) else (key,)
+            continue
+        index, names = match
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise AtlasError(
+                "{where}: the rule {pattern} gives the name {name} twice.",
+                where=where, pattern=rules[index][0], name=twice,
+            )  # fmt: skip
+        table[key] = tuple(names)
+    return table
 
 
 def _forms(key: str) -> Iterator[str]:
@@ -180,13 +190,16 @@ def _literal(key: str) -> str:
     return re.escape(renaming.strip(key, ()))
 
 
-def _listed(renames: Any) -> Sequence[Any]:
+def _listed(renames: Any, where: str) -> Sequence[Any]:
     if isinstance(renames, str) or not isinstance(renames, Sequence):
-        raise AtlasError("The table of names is a list of rules, not {kind}.", kind=type(renames).__name__)
+        raise AtlasError(
+            "{where}: the table of names is a list of rules, not {kind}.",
+            where=where, kind=type(renames).__name__,
+        )  # fmt: skip
     return renames
 
 
-def _rule(rule: Any) -> tuple[re.Pattern[str], tuple[str, ...]]:
+def _rule(rule: Any, where: str) -> matching.Rule:
     """A rule in one form: its pattern, and as many of our names as there are. Raises AtlasError for what is none."""
     pattern, names = rule if isinstance(rule, Sequence) and len(rule) == 2 else (None, None)
     names = () if names is None else [names] if isinstance(names, str) else names
@@ -195,16 +208,7 @@ def _rule(rule: Any) -> tuple[re.Pattern[str], tuple[str, ...]]:
     )
     if not isinstance(pattern, str) or not texts:
         raise AtlasError(
-            "A rule of the table is a pattern and our name for it, several names, or null, not {found}.",
-            found=str(rule)[:80],
-        )
-    try:
-        return re.compile(pattern), tuple(names)
-    except re.error as error:
-        raise _unusable(pattern, str(error)) from error
-
-
-def _unusable(pattern: str, reason: str) -> AtlasError:
-    return AtlasError(
-        "The rule {pattern} of the table cannot be used ({reason}).", pattern=pattern, reason=reason
-    )
+            "{where}: a rule of the table is a pattern and our name for it, several names, or null, not {found}.",
+            where=where, found=str(rule)[:80],
+        )  # fmt: skip
+    return pattern, tuple(names)

@@ -62,7 +62,7 @@ def plan(
             continue
         names = _rename(bare, table)
         if not names or not needed.issuperset(names):
-            unknown.append(key)
+            unknown.append(" -> ".join([key, *[name for name in names if name not in {bare, *needed}]]))
             continue
         for ours in names:
             if ours in found:

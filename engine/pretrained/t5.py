@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from engine.config import AtlasError, FeedForwardConfig, NormConfig, StackConfig, T5Buckets, TransformerConfig
-from engine.pretrained.hf_config import activation, require
+from engine.pretrained.hf_config import activation, not_built, require
 
 if TYPE_CHECKING:
     from engine.pretrained.gguf_file import GgufFile
@@ -80,16 +80,19 @@ def config_from_hf(config: dict[str, Any]) -> TransformerConfig:
     vocab_size, d_model, d_k, d_ff, n_layers, n_heads = require(
         config, "vocab_size", "d_model", "d_kv", "d_ff", "num_layers", "num_heads"
     )
+    buckets = config.get("relative_attention_num_buckets", 32)
+    farthest = config.get("relative_attention_max_distance", 128)
+    if buckets % 4:
+        raise not_built("relative_attention_num_buckets", buckets)
+    if farthest <= buckets // 2:
+        raise not_built("relative_attention_max_distance", farthest)
     tied = bool(config.get("tie_word_embeddings", True))
     encoder = StackConfig(
         n_layers=n_layers,
         n_heads=n_heads,
         d_k=d_k,
         d_ff=d_ff,
-        positions=T5Buckets(
-            buckets=config.get("relative_attention_num_buckets", 32),
-            farthest=config.get("relative_attention_max_distance", 128),
-        ),
+        positions=T5Buckets(buckets=buckets, farthest=farthest),
         norm=NormConfig(kind="rmsnorm", eps=config.get("layer_norm_epsilon", 1e-6)),
         placement="pre",
         feed_forward=feed_forward(config.get("feed_forward_proj", "relu")),

@@ -36,10 +36,16 @@ def _(message: str) -> str:
 
 def sentence(error: AtlasError) -> str:
     """What an error of the engine says, in the session's language, as a sentence that stands by itself."""
-    said = _(error.template).format(**error.values)
+    said = _said(error)
     stop = "。" if language() == "zh" else "."
     ended = said if said.endswith((".", "。", "?", "!")) else said + stop
     return ended[:1].upper() + ended[1:]
+
+
+def _said(error: AtlasError) -> str:
+    """Its words as they are; an error that a value of it is, too, is said in the session's language."""
+    values = {key: _said(it) if isinstance(it, AtlasError) else it for key, it in error.values.items()}
+    return _(error.template).format(**values)
 
 
 def language() -> Language:

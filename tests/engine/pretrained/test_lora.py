@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 
 import engine
 from engine.config import AtlasError
+from engine.pretrained import matching
 from tests.engine.pretrained import checkpoints
 
 IDS = torch.tensor([[3, 17, 5]])
@@ -59,7 +60,8 @@ def added(lm: engine.LanguageModel, plain: engine.LanguageModel, name: str) -> d
 
 @pytest.mark.parametrize(
     ("settings", "scale"),
-    [({}, 2.0), ({"lora_alpha": 1}, 0.5), ({"use_rslora": True}, 4 / math.sqrt(2)),
+    [({}, 2.0), ({"lora_alpha": 1}, 0.5), ({"r": 7, "rank_pattern": {"q_proj": 2}}, 2.0),
+     ({"use_rslora": True}, 4 / math.sqrt(2)),
      ({"alpha_pattern": {"layers.1.self_attn.q_proj": 7}}, 3.5)],
 )  # fmt: skip
 def test_alpha_over_r_times_b_a_is_added(base, tmp_path, settings, scale):
@@ -96,14 +98,17 @@ def test_a_base_that_keeps_matrices_the_other_way_round(tmp_path):
     name = "base_model.model.transformer.h.0.attn.c_proj.lora_{}.weight"
     tensors = {name.format("A"): A, name.format("B"): B}
     settings = {"r": 1, "lora_alpha": 1, "target_modules": ["attn.c_proj"], "layers_to_transform": [0]}
-    for flag, place in ((True, (2, 1)), (False, (1, 2))):  # a square matrix tells by nothing else
+    for flag in (
+        True,
+        False,
+    ):  # the family tells, as in PEFT, which switches a flag that is wrong with a warning
         lm = engine.load(adapter(tmp_path / "lora", base, tensors, fan_in_fan_out=flag, **settings))
-        assert added(lm, plain, "decoder.layers.0.self_attention.W_o.weight") == {place: 6.0}
+        assert added(lm, plain, "decoder.layers.0.self_attention.W_o.weight") == {(2, 1): 6.0}
     fused = name.replace("c_proj", "c_attn")
     B = torch.zeros(3 * width, 1)
     B[width + 2, 0] = 3
     tensors = {fused.format("A"): A, fused.format("B"): B}
-    for flag in (True, False):  # one that is not square tells by its shape
+    for flag in (True, False):
         lm = engine.load(
             adapter(
                 tmp_path / "lora",
@@ -115,6 +120,28 @@ def test_a_base_that_keeps_matrices_the_other_way_round(tmp_path):
         )
         assert added(lm, plain, "decoder.layers.0.self_attention.W_k.weight") == {(2, 1): 6.0}
         assert added(lm, plain, "decoder.layers.0.self_attention.W_q.weight") == {}
+
+
+def test_a_flag_does_not_turn_the_square_matrix_of_a_llama(base, tmp_path):
+    lm = engine.load(adapter(tmp_path / "lora", base, ALL, fan_in_fan_out=True))
+    doubled = {place: 2.0 * value for place, value in DELTA.items()}
+    assert added(lm, engine.load(base), "decoder.layers.1.self_attention.W_q.weight") == doubled
+
+
+def test_biases_that_were_trained_have_to_be_there(tmp_path):
+    base = checkpoints.save(checkpoints.llama(attention_bias=True), tmp_path / "base")
+    name = "base_model.model.model.layers.{}.self_attn.{}_proj.bias"
+    own = {name.format(layer, "q"): torch.full((32,), 3.0) for layer in range(3)}
+    lm = engine.load(adapter(tmp_path / "lora", base, {**ALL, **own}, bias="lora_only"))
+    assert lm.model.get_parameter("decoder.layers.2.self_attention.W_q.bias").eq(3).all()
+    with pytest.raises(AtlasError, match=r"lacks model\.layers\.0\.self_attn\.q_proj\.bias.*was trained"):
+        engine.load(adapter(tmp_path / "lora", base, ALL, bias="lora_only"))
+    with pytest.raises(AtlasError, match=r"lacks .*_proj\.bias.*\(\+5\), which its settings say was trained"):
+        engine.load(adapter(tmp_path / "lora", base, {**ALL, **own}, bias="all"))
+
+
+def test_a_base_without_biases_lacks_none(base, tmp_path):
+    assert engine.load(adapter(tmp_path / "lora", base, ALL, bias="all")).config.decoder is not None
 
 
 def test_embeddings_and_what_was_trained_as_a_whole(base, tmp_path):
@@ -159,6 +186,18 @@ def test_weights_of_the_older_form(base, tmp_path):
         ({"init_lora_weights": "pissa_niter_4"}, "adapter of kind LoRA begun by pissa_niter_4"),
         ({"lora_bias": True}, "adapter of kind LoRA with a bias of its own"),
         ({"layer_replication": [[0, 2], [1, 3]]}, "adapter of kind LoRA with layers used again"),
+        ({"r": 4}, "q_proj have rank 4, and they have 2: its settings and its matrices"),
+        ({"rank_pattern": {"1.self_attn.q_proj": 4}}, r"layers\.1\.self_attn\.q_proj have rank 4, and they"),
+        ({"r": 0}, '"r" cannot be 0 in the settings'),
+        ({"r": None}, '"r" cannot be null in the settings'),
+        ({"r": 2.5}, '"r" cannot be 2.5 in the settings'),
+        ({"lora_alpha": math.inf}, '"lora_alpha" cannot be Infinity in the settings'),
+        ({"lora_alpha": math.nan}, '"lora_alpha" cannot be NaN in the settings'),
+        ({"alpha_pattern": {"q_proj": -math.inf}}, '"alpha_pattern" cannot be'),
+        ({"modules_to_save": ["lm_head"]}, "lacks lm_head, which its settings say was trained"),
+        ({"modules_to_save": "lm_head"}, '"modules_to_save" cannot be "lm_head"'),
+        ({"bias": "some"}, '"bias" cannot be "some" in the settings'),
+        ({"bias": [1]}, r'"bias" cannot be \[1\] in the settings'),
         ({"lora_alpha": "16"}, '"lora_alpha" cannot be "16" in the settings'),
         ({"alpha_pattern": {"q_proj": None}}, '"alpha_pattern" cannot be'),
         ({"alpha_pattern": {"q_proj(": 3}}, r'"alpha_pattern" cannot be .*q_proj\('),
@@ -171,6 +210,15 @@ def test_settings_of_another_kind_are_refused_by_name(base, tmp_path, settings, 
     with pytest.raises(AtlasError, match=says) as caught:
         engine.load(folder)
     assert "\n" not in str(caught.value)
+
+
+def test_a_pattern_that_finds_no_end(base, tmp_path, monkeypatch):
+    monkeypatch.setattr(matching, "_SECONDS", 1.0)
+    folder = adapter(tmp_path / "lora", base, ALL, alpha_pattern={"(a|aa|a.*|.)*(.+)+Z": 3})
+    with pytest.raises(
+        AtlasError, match=r'adapter_config\.json \("alpha_pattern"\): matching .* more than 1 s'
+    ):
+        engine.load(folder)
 
 
 def without(*names: str) -> dict[str, torch.Tensor]:
@@ -208,6 +256,7 @@ TIED = {"base_model.model.lm_head.weight": torch.zeros(checkpoints.VOCAB, 32)}
             {**ALL, Q.format(0, "A"): torch.ones(3, 32)},
             r"q_proj are 3 x 32 and 32 x 2 where the base has 32 x 32",
         ),
+        ({**ALL, Q.format(0, "A"): torch.full((2, 32), math.nan)}, r"0\.self_attn\.q_proj\.weight holds NaN"),
         ({**ALL, Q.format(0, "A"): torch.ones(32)}, r"q_proj are 32 and 32 x 2 where"),
         ({**ALL, Q.format(0, "A"): torch.ones(2, 32, dtype=torch.int8)}, "is stored as I8"),
         (

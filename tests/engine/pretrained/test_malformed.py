@@ -117,27 +117,68 @@ def test_no_setting_of_a_wrong_type_is_more_than_a_sentence(folder, value):
         ("rope_scaling", "linear", '"rope_scaling" should be an object, not "linear"'),
         ("rope_scaling", [1], r'"rope_scaling" should be an object, not \[…\]'),
         ("rope_scaling", {"rope_type": 3}, '"rope_scaling.rope_type" should be a text, not 3'),
-        ("rope_theta", "x", '"rope_theta" should be a number above 0, not "x"'),
+        ("rope_theta", "x", '"rope_theta" should be a number between 0 and 1e30, not "x"'),
         ("quantization_config", "gptq", '"quantization_config" should be an object, not "gptq"'),
-        ("vocab_size", True, '"vocab_size" should be a whole number above 0, not true'),
-        ("num_hidden_layers", 10**400, '"num_hidden_layers" should be a whole number above 0, not 1000'),
+        ("vocab_size", True, '"vocab_size" should be a whole number from 1 to 2147483647, not true'),
+        (
+            "num_hidden_layers",
+            10**400,
+            '"num_hidden_layers" should be a whole number from 1 to 2147483647, not 1000',
+        ),
         ("tie_word_embeddings", "no", '"tie_word_embeddings" should be true or false, not "no"'),
         ("eos_token_id", ["</s>"], r'"eos_token_id" should be the number of a token, not \[…\]'),
-        ("sliding_window", 0, '"sliding_window" should be a whole number above 0, not 0'),
-        ("rope_scaling", {"factor": "2"}, '"rope_scaling.factor" should be a number above 0, not "2"'),
+        ("sliding_window", 0, '"sliding_window" should be a whole number from 1 to 2147483647, not 0'),
+        (
+            "rope_scaling",
+            {"factor": "2"},
+            '"rope_scaling.factor" should be a number between 0 and 1e30, not "2"',
+        ),
         ("layer_types", ["full_attention", 3], r'"layer_types" should be a list of texts, not \[…\]'),
-        ("d_kv", 0, '"d_kv" should be a whole number above 0, not 0'),
-        ("num_decoder_layers", "3", '"num_decoder_layers" should be a whole number above 0, not "3"'),
+        ("d_kv", 0, '"d_kv" should be a whole number from 1 to 2147483647, not 0'),
+        (
+            "num_decoder_layers",
+            "3",
+            '"num_decoder_layers" should be a whole number from 1 to 2147483647, not "3"',
+        ),
         ("feed_forward_proj", 3, '"feed_forward_proj" should be a text, not 3'),
         ("scale_embedding", 1, '"scale_embedding" should be true or false, not 1'),
         ("decoder_start_token_id", 1.5, '"decoder_start_token_id" should be the number of a token, not 1.5'),
-        ("type_vocab_size", -1, '"type_vocab_size" should be a whole number from 0 on, not -1'),
+        ("type_vocab_size", -1, '"type_vocab_size" should be a whole number from 0 to 2147483647, not -1'),
     ],
 )
 def test_a_setting_of_a_wrong_type_is_named(folder, key, value, says):
     change(folder / "config.json", **{key: value})
     with pytest.raises(AtlasError, match=f"The configuration of {folder}: {says}"):
         load(folder)
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "says"),
+    [
+        ("llama", {"num_key_value_heads": 3}, "n_heads 4 is not divisible by n_kv_heads 3"),
+        ("llama", {"head_dim": 9}, "rope turns pairs of numbers, so d_k must be even, not 9"),
+        ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 0.5}}, "factor: Input should be"),
+        ("llama", {"hidden_act": "mish"}, "The activation mish is not built here"),
+        ("llama", {"vocab_size": None}, "does not give vocab_size as positive whole numbers"),
+        ("mistral", {"sliding_window": 1}, '"sliding_window": 1, which is not built here'),
+        ("t5", {"relative_attention_num_buckets": 6}, '"relative_attention_num_buckets": 6, which is not'),
+        ("t5", {"relative_attention_max_distance": 4}, '"relative_attention_max_distance": 4, which is not'),
+    ],
+)
+def test_whatever_a_configuration_asks_for_the_file_is_named(tmp_path, family, changes, says):
+    home = translators if hasattr(translators, family) else checkpoints
+    folder = checkpoints.save(getattr(home, family)(), tmp_path)
+    change(folder / "config.json", **changes)
+    with pytest.raises(AtlasError) as caught:
+        load(folder)
+    assert str(caught.value).startswith(f"{folder / 'config.json'}: ")
+    assert says in str(caught.value)
+
+
+def test_a_number_alone_has_a_shape_too(whole):
+    weights = load_file(whole / "model.safetensors")
+    save_file({**weights, "model.norm.weight": torch.tensor(1.0)}, whole / "model.safetensors")
+    assert "norm.weight has the shape () where the configuration calls for 32" in refusal(whole)
 
 
 def test_null_is_the_same_as_absent(folder):

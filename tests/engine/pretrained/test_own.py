@@ -21,6 +21,7 @@ from engine.config import (
     StackConfig,
     TransformerConfig,
 )
+from engine.pretrained import matching
 from engine.tokenizers import CharacterTokenizer
 
 VOCAB, WIDTH, HEADS, LENGTH = 20, 16, 4, 12
@@ -251,19 +252,48 @@ def test_a_folder_that_says_it_itself(nano, folder):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"config": None}, r"atlas\.json.*|must be a JSON object"),
+        ({"config": None}, r"atlas\.json: the configuration must be a JSON object"),
+        ({"config": {"self": 1}}, r"atlas\.json: \w+: Field required"),
+        ({"config": {**NANO.model_dump(), "zz": 1}}, r"atlas\.json: zz: Extra inputs are not permitted"),
+        ({"weights": "../ckpt.pt"}, r'"weights" should be the name of a file beside it, not "\.\./ckpt\.pt"'),
+        ({"weights": "/ckpt.pt"}, r'"weights" should be the name of a file beside it, not "/ckpt\.pt"'),
+        ({"weights": ".."}, r'"weights" should be the name of a file beside it, not "\.\."'),
+        ({"weights": ""}, r'"weights" should be the name of a file beside it, not ""'),
+        ({"weights": None}, r'"weights" should be the name of a file beside it, not null'),
+        (
+            {"tokenizer": "sub/tokenizer.json"},
+            r'"tokenizer" should be the name of a file beside it, not "sub',
+        ),
+        (
+            {"renames": {"wte": "x"}},
+            r'atlas\.json \("renames"\): the table of names is a list of .*, not dict',
+        ),
+        (
+            {"renames": [["x", None]] * 10_001},
+            r"atlas\.json .* has 10001 rules, and no more than 10000 are read",
+        ),
+        (
+            {"renames": [["x" * 1001, None]]},
+            r"atlas\.json .*: the rule that begins with x+ is longer than 1000",
+        ),
+        ({"renames": [["x", "y" * 1001]]}, r"the rule that begins with x is longer than 1000"),
+        (
+            {"renames": [[r".*c_attn\.bias", ["decoder.norm.bias"] * 2]]},
+            r"the rule \.\*c_attn\\\.bias gives the name decoder\.norm\.bias twice",
+        ),
+        ({"renames": [[r"wte\.weight", "foo"]]}, r"transformer\.wte\.weight -> foo"),
         ({"rename": []}, r"atlas\.json should have config, .*: rename is unknown or missing"),
         ({"weights": 3}, r'"weights" should be the name of a file beside it, not 3'),
         ({"weights": "other.pt"}, r"other\.pt is neither a file nor a folder"),
         ({"tokenizer": "vocab.json"}, r"There is no .*vocab\.json, without which text cannot become tokens"),
-        ({"renames": "wte"}, "The table of names is a list of rules, not str"),
-        ({"renames": [["wte"]]}, r"A rule of the table is a pattern and our name for it.*not \['wte'\]"),
-        ({"renames": [["wte", 3]]}, "A rule of the table is a pattern"),
-        ({"renames": [3]}, "A rule of the table is a pattern"),
-        ({"renames": [["wte(", "embedding.table.weight"]]}, r"The rule wte\( of the table cannot be used"),
+        ({"renames": "wte"}, "the table of names is a list of rules, not str"),
+        ({"renames": [["wte"]]}, r"a rule of the table is a pattern and our name for it.*not \['wte'\]"),
+        ({"renames": [["wte", 3]]}, "a rule of the table is a pattern"),
+        ({"renames": [3]}, "a rule of the table is a pattern"),
+        ({"renames": [["wte(", "embedding.table.weight"]]}, r"the rule wte\( cannot be used"),
         (
             {"renames": [[r"wte\.weight", r"embedding.\3"]]},
-            r"The rule wte\\\.weight .*invalid group reference",
+            r"the rule wte\\\.weight .*invalid group reference",
         ),
     ],
 )
@@ -272,6 +302,16 @@ def test_a_description_that_is_wrong(folder, changes, says):
     with pytest.raises(AtlasError, match=says) as caught:
         engine.load(folder)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a|aa|a.*)*(.+)+Z", "(.*.*)*.*.*.*.*.*.*!", "((.|..|...){1,90}){1,90}!"]
+)
+def test_a_pattern_that_finds_no_end(folder, monkeypatch, pattern):
+    monkeypatch.setattr(matching, "_SECONDS", 1.0)
+    write(folder, config=json.loads(NANO.to_json()), renames=[[pattern, None], *NANO_NAMES])
+    with pytest.raises(AtlasError, match=r"atlas\.json .*: matching the names .* takes more than 1 s"):
+        engine.load(folder)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "null", "{}", "[" * 100_000, "\x00"])
