@@ -23,7 +23,7 @@ from torch import Tensor
 from engine.decoding.filters import Chooser, Sampling
 from engine.decoding.limits import check
 from engine.decoding.reader import Reader
-from engine.decoding.writing import Prompt, Stop, why
+from engine.decoding.writing import Prompt, Stop, alone, why
 
 LISTED = 8  # expansions of each beam that a step lists at least; the others are in its logits
 
@@ -89,10 +89,12 @@ def beam_search(
 ) -> Iterator[BeamStep]:
     """Goes on from one prompt. length_penalty: alpha. The last step's first finished text is the result.
 
-    Yields nothing where there is room for nothing. Raises AtlasError for settings out of range and for an empty prompt.
+    Yields nothing where there is room for nothing. Raises AtlasError for settings out of range, for an empty prompt and
+    for more than one.
     """
-    check(beams=beams, length_penalty=length_penalty, max_new_tokens=max_new_tokens)
-    prompt = Prompt(ids)
+    check(beams=beams, length_penalty=length_penalty)
+    check(max_new_tokens=max_new_tokens, max_len=max_len, eos_id=eos_id)
+    prompt = alone(ids)
     room = min(max_new_tokens, max_len - ids.shape[1])
     search = _Search(beams, length_penalty, room, max_new_tokens, eos_id, Chooser(Sampling(), suppressed))
     return search.steps(reader, prompt)

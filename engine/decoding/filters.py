@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from numbers import Integral
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -52,6 +54,8 @@ class Sampling:
 
     def __post_init__(self) -> None:
         check(**asdict(self))
+        for field in fields(self):  # a fraction, or a number of numpy's, as the plain number that torch takes
+            object.__setattr__(self, field.name, type(field.default)(getattr(self, field.name)))
 
     @property
     def greedy(self) -> bool:
@@ -76,12 +80,29 @@ class Sampling:
 GREEDY = Sampling(temperature=0.0)
 
 
+def check_sampling(sampling: Any) -> None:
+    """Raises AtlasError for what is no Sampling."""
+    if not isinstance(sampling, Sampling):
+        raise AtlasError(
+            "sampling must be a Sampling, such as Sampling(temperature=0.8), not {kind}",
+            kind=type(sampling).__name__,
+        )
+
+
+def _ids(suppressed: Any) -> tuple[int, ...]:
+    """Raises AtlasError for what is no sequence of token ids."""
+    if not isinstance(suppressed, Sequence) or not all(isinstance(id, Integral) for id in suppressed):
+        raise AtlasError("suppressed takes a sequence of token ids, not {given}", given=repr(suppressed))
+    return tuple(map(int, suppressed))
+
+
 class Chooser:
     """Draws tokens as its settings say, from a generator of its own."""
 
     def __init__(self, sampling: Sampling, suppressed: Sequence[int] = ()) -> None:
+        check_sampling(sampling)
         self.greedy = sampling.greedy
-        self.chain = sampling.filters(suppressed)
+        self.chain = sampling.filters(_ids(suppressed))
         self.generator = torch.Generator("cpu").manual_seed(sampling.seed)
 
     def filtered(self, logits: Logits, seen: Seen) -> Logits:

@@ -9,7 +9,9 @@ from typing import Any
 
 from engine.config import AtlasError
 
-Kind = tuple[type, Callable[[Any], bool], str]
+Kind = tuple[type | tuple[type, ...], Callable[[Any], bool], str]
+
+BEAMS = 512  # each step ranks twice their square
 
 LIMITS: dict[str, Kind] = {
     "temperature": (Real, lambda value: 0 <= value < math.inf, "0 ≤ temperature < ∞"),
@@ -19,7 +21,13 @@ LIMITS: dict[str, Kind] = {
     "repetition_penalty": (Real, lambda value: 0 < value < math.inf, "0 < repetition_penalty < ∞"),
     "seed": (Integral, lambda value: 0 <= value < 2**63, "0 ≤ seed < 2^63"),
     "max_new_tokens": (Integral, lambda value: value >= 0, "max_new_tokens = 0, 1, 2, …"),
-    "beams": (Integral, lambda value: value >= 1, "beams = 1, 2, 3, …"),
+    "max_len": (Integral, lambda value: value >= 0, "max_len = 0, 1, 2, …"),
+    "eos_id": (
+        (Integral, type(None)),
+        lambda value: value is None or value >= 0,
+        "eos_id = 0, 1, 2, … or None",
+    ),
+    "beams": (Integral, lambda value: 1 <= value <= BEAMS, f"beams = 1, 2, 3, …, {BEAMS}"),
     "length_penalty": (Real, lambda value: 0 <= value < math.inf, "0 ≤ length_penalty < ∞"),
     "ahead": (Integral, lambda value: value >= 1, "ahead = 1, 2, 3, …"),
 }

@@ -8,12 +8,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from engine.config import AtlasError
 from engine.model.cache import KVCache
 from engine.model.transformer import DecoderOnly, EncoderDecoder
 
 
 class Reader:
-    """A decoder and what it has read so far of each text.
+    """A decoder and what it has read so far of each text. It serves those texts and no others.
 
     forward: (ids, cache=, ...) -> logits, (row, pos) -> (row, pos, vocab), that keeps in the cache what it reads.
     given: what it is given beside the ids, with one row for each text, such as the memory of an encoder.
@@ -44,6 +45,13 @@ class Reader:
         """Forget the last n tokens."""
         if n > 0:
             self.cache.drop(n)
+
+    def check_fresh(self) -> None:
+        """Raises AtlasError when it has read already: what it goes on from would be another text."""
+        if self.slots:
+            raise AtlasError(
+                "this reader has read {n} tokens already: each text needs a reader of its own", n=self.slots
+            )
 
     @property
     def slots(self) -> int:

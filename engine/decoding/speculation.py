@@ -20,7 +20,7 @@ from engine.config import AtlasError
 from engine.decoding.filters import GREEDY, Chooser, Sampling, seen_in
 from engine.decoding.limits import check
 from engine.decoding.reader import Reader
-from engine.decoding.writing import Prompt, Stop, why
+from engine.decoding.writing import Stop, alone, why
 
 
 class Expected(NamedTuple):
@@ -75,12 +75,14 @@ def speculate(
 ) -> Iterator[Round]:
     """Goes on from one prompt. ahead: tokens proposed in a round; max_len: what both models can read.
 
-    Yields nothing where there is room for nothing. Raises AtlasError for settings out of range, for an empty prompt,
-    and for two models that do not know equally many tokens.
+    Yields nothing where there is room for nothing. Raises AtlasError for settings out of range, for more or less than
+    one prompt, for readers that have read already, and for two models that do not know equally many tokens.
     """
-    check(ahead=ahead, max_new_tokens=max_new_tokens)
-    room = min(max_new_tokens, max_len - ids.shape[1])
-    text = Prompt(ids).ids[0].tolist()
+    check(ahead=ahead, max_new_tokens=max_new_tokens, max_len=max_len, eos_id=eos_id)
+    text = alone(ids).ids[0].tolist()
+    room = min(max_new_tokens, max_len - len(text))
+    if target is draft:
+        raise AtlasError("target and draft are one reader: each needs one of its own")
     pair = _Pair(target, draft, Chooser(sampling, suppressed), ids.device)
     return pair.rounds(text, ahead, room, max_new_tokens, eos_id)
 
@@ -103,6 +105,8 @@ class _Pair:
     def rounds(
         self, text: list[int], ahead: int, room: int, asked: int, eos_id: int | None
     ) -> Iterator[Round]:
+        self.target.check_fresh()
+        self.draft.check_fresh()
         written, stop = 0, None
         while written < room and stop is None:
             # each round also writes a token of the target's own, which needs room too

@@ -15,6 +15,7 @@ from engine.config import AtlasError
 from engine.decoding.filters import GREEDY, Chooser, Sampling, seen_in
 from engine.decoding.limits import check
 from engine.decoding.reader import Reader
+from engine.model.inputs import check_prompt
 
 Stop = Literal["end", "length", "full"]
 
@@ -27,6 +28,7 @@ class Prompt:
     lengths: Int[Tensor, " row"] | None = None
 
     def __post_init__(self) -> None:
+        check_prompt(self.ids, self.lengths)
         if 0 in self.counts:
             row = self.counts.index(0)
             raise AtlasError("text {row} has no token to go on from: it takes at least 1", row=row)
@@ -37,11 +39,20 @@ class Prompt:
         return [self.ids.shape[1]] * len(self.ids) if self.lengths is None else self.lengths.tolist()
 
     def read(self, reader: Reader) -> tuple[Float[Tensor, "row vocab"], Bool[Tensor, "row vocab"]]:
-        """The logits after each text, and which tokens it holds."""
+        """The logits after each text, and which tokens it holds. Raises AtlasError where the reader has read before."""
+        reader.check_fresh()
         logits = reader.read(self.ids, self.lengths)
         ends = torch.tensor(self.counts, device=logits.device)
         rows = torch.arange(len(ends), device=logits.device)
         return logits[rows, ends - 1], seen_in(self.ids, ends, logits.shape[-1])
+
+
+def alone(ids: Int[Tensor, "row pos"]) -> Prompt:
+    """The one prompt of a search that writes one text. Raises AtlasError for more, and for none."""
+    prompt = Prompt(ids)
+    if len(ids) != 1:
+        raise AtlasError("one prompt is gone on from at a time, not {n}", n=len(ids))
+    return prompt
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +110,7 @@ def write(
     nothing: max_new_tokens is 0, or all prompts fill max_len already. Raises AtlasError for settings out of range and
     for an empty prompt.
     """
-    check(max_new_tokens=max_new_tokens)
+    check(max_new_tokens=max_new_tokens, max_len=max_len, eos_id=eos_id)
     prompt = Prompt(ids, lengths)
     rooms = [min(max_new_tokens, max_len - length) for length in prompt.counts]
     return _write(reader, prompt, rooms, max_new_tokens, eos_id, Chooser(sampling, suppressed))

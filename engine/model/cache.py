@@ -11,10 +11,11 @@ of the batch by itself, so texts of unequal length are filled up on the right an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from weakref import ReferenceType, ref
 
 import torch
 from jaxtyping import Bool, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from engine.config import AtlasError
 from engine.model.inputs import check_lengths, check_positions
@@ -25,6 +26,9 @@ Place = tuple[Int[Tensor, "#batch query"], Int[Tensor, "#batch key"], Bool[Tenso
 
 class NoCache:
     """The null object: positions start at 0, keys and values are those of this call."""
+
+    def begin(self, stack: nn.Module, memory: Tensor | None) -> None:
+        """Before a stack reads. Raises AtlasError where what is kept comes from another stack or another memory."""
 
     def place(self, x: Tensor, lengths: Int[Tensor, " batch"] | None, limit: int | None = None) -> Place:
         """Positions of the queries, positions of the keys, and which keys are no filling (None: all are real).
@@ -49,6 +53,7 @@ class KVCache(NoCache):
     """Keys and values of a decoder's layers for the texts read so far; empty when new.
 
     texts, slots: how many texts, and how many keys of each every layer holds, filling included.
+    It serves one model, and where that reads an encoder, one memory.
     """
 
     def __init__(self) -> None:
@@ -56,6 +61,8 @@ class KVCache(NoCache):
         self._filled: Bool[Tensor, "batch slot"] | None = None  # which slots are no filling, once some are
         self._own: dict[int, KeysValues] = {}
         self._memory: dict[int, KeysValues] = {}
+        self._stack: ReferenceType[nn.Module] | None = None  # whose keys and values these are
+        self._source: Tensor | None = None  # the memory that those of cross-attention were made from
 
     @property
     def real(self) -> Bool[Tensor, "batch slot"]:
@@ -73,6 +80,17 @@ class KVCache(NoCache):
         """Bytes of all keys and values held: 2 n_layers batch n_kv_heads slots d_k times the size of a number."""
         kept = [*self._own.values(), *self._memory.values()]
         return sum(part.numel() * part.element_size() for pair in kept for part in pair)
+
+    def begin(self, stack: nn.Module, memory: Tensor | None) -> None:
+        if not self.slots:
+            self._own, self._memory, self._stack = {}, {}, ref(stack)
+        elif self._stack is None or self._stack() is not stack:
+            raise AtlasError("this cache holds what another model has read: each model needs one of its own")
+        elif not _same(memory, self._source):
+            raise AtlasError(
+                "this cache holds what was read beside another memory: each needs one of its own"
+            )
+        self._source = memory
 
     def place(self, x: Tensor, lengths: Int[Tensor, " batch"] | None, limit: int | None = None) -> Place:
         batch, n = x.shape[:2]
@@ -116,6 +134,7 @@ class KVCache(NoCache):
         """Let text i go on from what text rows[i] has read, as a beam search does after each step."""
         for kept in (self._own, self._memory):
             kept.update({layer: (k[rows], v[rows]) for layer, (k, v) in kept.items()})
+        self._source = None if self._source is None else self._source[rows]
         self.texts = len(rows)
         if self._filled is not None:
             self._filled = self._filled[rows]
@@ -128,3 +147,8 @@ class KVCache(NoCache):
         }
         if self._filled is not None:
             self._filled = self._filled[:, : self.slots]
+
+
+def _same(one: Tensor | None, other: Tensor | None) -> bool:
+    """Whether two memories are one, or equal: rows that were chosen of both are tensors of their own."""
+    return one is other or (one is not None and other is not None and torch.equal(one, other))

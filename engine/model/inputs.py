@@ -29,8 +29,20 @@ def check_ids(ids: Tensor, limit: int) -> None:
         )  # fmt: skip
 
 
+def check_prompt(ids: Tensor, lengths: Tensor | None) -> None:
+    """Ids (row, pos), even of no position, and one length for each row. Raises AtlasError."""
+    _check_whole(ids, "ids")
+    if ids.ndim != 2 or not len(ids):
+        raise AtlasError(
+            "prompts must be of shape (row, pos) with at least one row, not {shape}", shape=tuple(ids.shape)
+        )
+    if lengths is not None:
+        check_lengths(lengths, ids, least=0)
+
+
 def check_images(images: Tensor, shape: tuple[int, int, int]) -> None:
     """Images (batch, height, width, channels) of that shape, in finite numbers. Raises AtlasError."""
+    check_tensor(images, "images")
     if images.ndim != 4 or images.shape[1:] != shape or not images.shape[0]:
         raise AtlasError(
             "images must be of shape (batch, {height}, {width}, {channels}), not {got}",
@@ -81,10 +93,16 @@ def check_lengths(lengths: Tensor, x: Tensor, least: int = 1) -> None:
 def check_memory(memory: Tensor, x: Tensor) -> None:
     """What x (batch, pos, d_model) reads by cross-attention: (batch, memory, d_model). Raises AtlasError."""
     batch, _, d_model = x.shape
+    check_tensor(memory, "the memory")
     if memory.ndim != 3 or memory.shape[::2] != (batch, d_model) or not memory.shape[1]:
         raise AtlasError(
             "the memory of {batch} texts must be of shape ({batch}, source, {d_model}), not {shape}",
             batch=batch, d_model=d_model, shape=tuple(memory.shape),
+        )  # fmt: skip
+    if memory.dtype != x.dtype and not torch.is_autocast_enabled(x.device.type):
+        raise AtlasError(
+            "the memory must be of type {expected}, as the model computes, not {got}",
+            expected=str(x.dtype).removeprefix("torch."), got=str(memory.dtype).removeprefix("torch."),
         )  # fmt: skip
 
 
@@ -96,7 +114,19 @@ def check_positions(n: int, limit: int | None) -> None:
         )
 
 
+def check_tensor(values: object, what: str) -> None:
+    """A tensor that has its numbers, one for each place. Raises AtlasError."""
+    if not isinstance(values, Tensor):
+        raise AtlasError("{what} must be a tensor, not {kind}", what=what, kind=type(values).__name__)
+    if values.is_meta or values.layout is not torch.strided:
+        raise AtlasError(
+            "{what} must be a tensor that holds a number for each place, not a {kind} one",
+            what=what, kind="meta" if values.is_meta else str(values.layout).removeprefix("torch."),
+        )  # fmt: skip
+
+
 def _check_whole(values: Tensor, what: str) -> None:
+    check_tensor(values, what)
     if values.dtype not in WHOLE:
         raise AtlasError(
             "{what} must be whole numbers of type int64 or int32, not {dtype}",

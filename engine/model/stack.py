@@ -177,9 +177,13 @@ class Stack(nn.Module):
         cache: NoCache = NO_CACHE,
     ) -> list[tuple[Sight] | tuple[Sight, Tensor, Sight]]:
         """What each layer is given beside x: sight of the own text, and of the memory where there is one."""
+        if not isinstance(cache, NoCache):
+            raise AtlasError("a cache must be a KVCache, not {kind}", kind=type(cache).__name__)
+        if memory is not None:
+            check_memory(memory, x)
+        cache.begin(self, memory)
         if memory is None:
             return [(here,) for here in self.here(x, lengths, cache)]
-        check_memory(memory, x)
         _, memory_at, memory_real = NO_CACHE.place(memory, memory_lengths)
         heres = self.here(x, lengths, cache)
         at_q = heres[0].at_q

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -244,6 +247,46 @@ def test_an_empty_prompt_gets_a_sentence(ids: list, lengths: list | None, row: i
     counts = None if lengths is None else torch.tensor(lengths)
     with pytest.raises(AtlasError, match=f"text {row} has no token to go on from: it takes at least 1"):
         write(text_reader(decoder_only()), prompts, counts, max_new_tokens=3, max_len=9)
+
+
+def test_a_reader_serves_one_text() -> None:
+    """A second text is refused, and so is a second search that began meanwhile; the first goes on undisturbed."""
+    reader, ids = counting(), torch.tensor([[0]])
+    first, second = (write(reader, ids, max_new_tokens=3, max_len=9) for _ in range(2))
+    next(first)
+    with pytest.raises(
+        AtlasError, match="this reader has read 1 tokens already: each text needs a reader of"
+    ):
+        next(second)
+    assert len(list(first)) == 2
+
+
+OTHER_KINDS = {
+    "{'ids': [[1, 2]]}": "ids must be a tensor, not list",
+    "{'ids': None}": "ids must be a tensor, not NoneType",
+    "{'ids': tensor([1])}": "prompts must be of shape (row, pos) with at least one row, not (1,)",
+    "{'lengths': [1]}": "lengths must be a tensor, not list",
+    "{'max_len': None}": "max_len None is out of range: max_len = 0, 1, 2, …",
+    "{'eos_id': 'x'}": "eos_id x is out of range: eos_id = 0, 1, 2, … or None",
+    "{'eos_id': True}": "eos_id True is out of range: eos_id = 0, 1, 2, … or None",
+    "{'suppressed': None}": "suppressed takes a sequence of token ids, not None",
+    "{'sampling': 'greedy'}": "sampling must be a Sampling, such as Sampling(temperature=0.8), not str",
+}
+
+
+def test_what_is_of_another_kind_is_refused_before_anything_is_read() -> None:
+    """In a process without the tests' own check of types."""
+    script = f"""
+import json; from torch import tensor; from engine.config import AtlasError
+from engine.decoding import Reader, write
+said = []
+for wrong in {[*OTHER_KINDS]!r}:
+    try: write(Reader(print), **{{"ids": tensor([[0]]), "max_new_tokens": 3, "max_len": 9, **eval(wrong)}})
+    except AtlasError as error: said.append(str(error))
+print(json.dumps(said))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert dict(zip(OTHER_KINDS, json.loads(done.stdout), strict=True)) == OTHER_KINDS
 
 
 def test_fewer_tokens_than_none_cannot_be_asked_for() -> None:

@@ -182,6 +182,8 @@ def test_suppressed_tokens_are_never_taken_and_others_keep_their_probability() -
     [
         ({"beams": 0}, "beams 0 is out of range: beams = 1, 2, 3"),
         ({"beams": -4}, "beams -4 is out of range"),
+        ({"beams": 513}, "beams 513 is out of range: beams = 1, 2, 3, …, 512"),
+        ({"beams": 10**9}, "beams 1000000000 is out of range"),
         ({"length_penalty": -0.5}, "length_penalty -0.5 is out of range: 0 ≤ length_penalty < ∞"),
         ({"length_penalty": math.nan}, "length_penalty nan is out of range"),
         ({"max_new_tokens": -1}, "max_new_tokens -1 is out of range"),

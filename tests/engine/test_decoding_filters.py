@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import asdict
+from fractions import Fraction
 from typing import Any, cast
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -208,6 +211,18 @@ def test_what_is_out_of_range_is_refused_with_its_limit(name: str, value, limit:
 def test_what_is_no_such_number_is_refused_too(name: str, value) -> None:
     with pytest.raises(AtlasError, match=f"{name} {value} is out of range: "):
         check(**{name: value})
+
+
+def test_numbers_of_other_kinds_become_plain_ones() -> None:
+    given = {"temperature": Fraction(1, 2), "top_k": np.int64(2), "seed": np.int64(3)}
+    odd = object.__new__(Sampling)  # past the tests' own check of types
+    odd.__dict__.update(given, repetition_penalty=Fraction(1, 4))
+    odd.__post_init__()
+    assert odd == Sampling(temperature=0.5, top_k=2, repetition_penalty=0.25, seed=3)
+    assert [type(value) for value in asdict(odd).values()] == [float, int, float, float, float, int]
+    chooser = Chooser(odd)
+    logits = torch.tensor([[1.0, 2.0, 3.0]])
+    chooser.choose(chooser.filtered(logits, torch.zeros_like(logits, dtype=torch.bool)))
 
 
 def test_tokens_come_as_often_as_their_probability() -> None:

@@ -25,6 +25,7 @@ from engine.decoding import (
 )
 from engine.decoding import speculation as module
 from engine.decoding.filters import Chooser
+from engine.decoding.writing import alone
 from tests.engine.decoding_toys import decoder_only, encoder_decoder, is_likely, log_table, table_reader
 from tests.engine.recipes import VOCAB
 
@@ -269,6 +270,30 @@ def test_settings_out_of_range_are_refused(settings: dict[str, Any], sentence: s
             START,
             **{"max_new_tokens": 3, "max_len": 9, **settings},
         )
+
+
+@pytest.mark.parametrize(
+    ("shape", "sentence"),
+    [
+        ((2, 1), "one prompt is gone on from at a time, not 2"),
+        ((0, 2), "prompts must be of shape .row, pos. with at least one row, not .0, 2."),
+        ((1, 0), "text 0 has no token to go on from"),
+    ],
+)
+def test_more_or_less_than_one_prompt_is_refused(shape: tuple[int, int], sentence: str) -> None:
+    with pytest.raises(AtlasError, match=sentence):
+        alone(torch.zeros(shape, dtype=torch.long))
+
+
+def test_a_reader_reads_one_text_of_one_model() -> None:
+    target, draft = table_reader(TARGET), table_reader(DRAFT)
+    with pytest.raises(AtlasError, match="target and draft are one reader: each needs one of its own"):
+        speculate(target, target, START, max_new_tokens=3, max_len=9)
+    first = speculate(target, draft, START, max_new_tokens=3, max_len=9, ahead=1)
+    read = len(next(first).ids)
+    second = speculate(target, table_reader(DRAFT), START, max_new_tokens=3, max_len=9)
+    with pytest.raises(AtlasError, match=f"this reader has read {read} tokens already"):
+        next(second)
 
 
 def test_models_of_different_vocabularies_are_refused() -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from engine.capture import capture
-from engine.config import Alibi, Learned, Linear, NoPositions, Rope, Shaw, Sinusoidal, T5Buckets
+from engine.config import Alibi, AtlasError, Learned, Linear, NoPositions, Rope, Shaw, Sinusoidal, T5Buckets
 from engine.model.build import build
 from engine.model.cache import KVCache
 from engine.model.transformer import DecoderOnly, EncoderDecoder
@@ -86,8 +86,8 @@ def test_the_memory_is_projected_once(scheme) -> None:
     full = model(source, target, lengths)
     memory, cache = model.encode(source, lengths), KVCache()
     first = model.decode(target[:, :2], memory, lengths, cache=cache)
-    nothing = torch.full_like(memory, torch.nan)  # what is kept is not read again
-    rest = [model.decode(target[:, i : i + 1], nothing, lengths, cache=cache) for i in (2, 3, 4)]
+    memory.fill_(torch.nan)  # what is kept is not read again
+    rest = [model.decode(target[:, i : i + 1], memory, lengths, cache=cache) for i in (2, 3, 4)]
     torch.testing.assert_close(torch.cat([first, *rest], dim=1), full, **EXACT)
 
 
@@ -125,8 +125,7 @@ def test_beams_take_their_source_along() -> None:
     model.decode(target, memory, lengths, cache=cache)
     cache.reorder(rows)
     token = torch.tensor([[1], [2], [3]])
-    nothing = torch.full_like(memory, torch.nan)  # keys and values of the memory are in the cache
-    step = model.decode(token, nothing, lengths[rows], cache=cache)[:, -1]
+    step = model.decode(token, memory[rows], lengths[rows], cache=cache)[:, -1]
     expected = model(source[rows], torch.cat([target[rows], token], dim=1), lengths[rows])[:, -1]
     torch.testing.assert_close(step, expected, **EXACT)
 
@@ -203,3 +202,31 @@ def test_a_second_text_starts_with_a_cache_of_its_own() -> None:
     first, second = KVCache(), KVCache()
     model(text(9), cache=first)
     torch.testing.assert_close(model(ids, cache=second), model(ids), **EXACT)
+
+
+@torch.no_grad()
+def test_a_cache_serves_one_memory_whatever_rows_are_chosen_of_it() -> None:
+    model, cache = encoder_decoder(), KVCache()
+    memory, other = model.encode(text(5)), model.encode(text(6))
+    model.decode(text(1), memory, cache=cache)
+    for wrong in (other, other[:, :5]):
+        with pytest.raises(AtlasError, match="this cache holds what was read beside another memory"):
+            model.decode(text(1), wrong, cache=cache)
+    assert cache.slots == 1
+    cache.reorder([1, 1])
+    with pytest.raises(AtlasError, match="beside another memory"):
+        model.decode(text(1), memory, cache=cache)
+    model.decode(text(1), memory[[1, 1]], cache=cache)
+    assert cache.slots == 2
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("changes", [{"n_layers": 3}, {"n_heads": 2}, {}])
+def test_a_cache_serves_one_model(changes: dict) -> None:
+    cache = KVCache()
+    decoder_only()(text(3), cache=cache)
+    other = decoder_only(**changes)
+    with pytest.raises(AtlasError, match="this cache holds what another model has read"):
+        other(text(1), cache=cache)
+    cache.drop(3)  # empty again, it may serve anybody
+    torch.testing.assert_close(other(text(3), cache=cache), other(text(3)), **EXACT)

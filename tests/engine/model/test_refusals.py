@@ -71,6 +71,11 @@ REFUSED = {
     "writer(tensor([1, 2]))": f"{SHAPE} (2,)",
     "writer(ids[None])": f"{SHAPE} (1, 2, 3)",
     "writer(ids[:, :0])": f"{SHAPE} (2, 0)",
+    "writer([[1, 2]])": "ids must be a tensor, not list",
+    "writer(None)": "ids must be a tensor, not NoneType",
+    "writer(ids.numpy())": "ids must be a tensor, not ndarray",
+    "writer(ids.to('meta'))": "ids must be a tensor that holds a number for each place, not a meta one",
+    "writer(ids.to_sparse())": "ids must be a tensor that holds a number for each place, not a sparse_coo one",
     # positions
     "writer(tensor([[1] * 9]))": "9 tokens are too many: this model has learned 8 positions",
     "writer(tensor([[1] * 6] * 2), cache=next(used))": "9 tokens are too many: this model has learned 8 positions",
@@ -85,7 +90,12 @@ REFUSED = {
     "writer(ids, tensor([[3], [3]]))": f"{COUNT} (2, 1)",
     "writer(ids, tensor([3.0, 2.0]))": "lengths must be whole numbers of type int64 or int32, not float32",
     "writer(ids, tensor([3, 0]), cache=KVCache())": f"the length 0 of text 1 {LENGTH}",
+    "writer(ids, [3, 3])": "lengths must be a tensor, not list",
+    "reader(ids, [3, 3])": "lengths must be a tensor, not list",
     # memory
+    "both.decode(ids, memory.half())": "the memory must be of type float64, as the model computes, not float16",
+    "both.decode(ids, memory.long())": "the memory must be of type float64, as the model computes, not int64",
+    "both.decode(ids, [1])": "the memory must be a tensor, not list",
     "both.decode(ids, memory[..., :8])": f"{MEMORY} (2, 3, 8)",
     "both.decode(ids, memory[:1])": f"{MEMORY} (1, 3, 16)",
     "both.decode(ids, memory[0])": f"{MEMORY} (3, 16)",
@@ -95,8 +105,10 @@ REFUSED = {
     "reader(ids, segments=-ids)": "segment -1 at position 0 of text 0 is none of the 2 that this model has learned",
     "reader(ids, segments=ids[:, :2])": "segment ids must be of shape (2, 3) as the tokens are, not (2, 2)",
     "reader(ids, segments=ids.double())": "segments must be whole numbers of type int64 or int32, not float64",
+    "reader(ids, segments=[[0, 1, 1]])": "segments must be a tensor, not list",
     "both.encoder(memory, segments=ids)": "this model tells no segments apart, so none can be given to it",
     # caches
+    "writer(ids, cache=None)": "a cache must be a KVCache, not NoneType",
     "writer(other, cache=next(used))": "this cache holds what 2 texts have read and cannot go on with 3",
     "writer(ids[:1], cache=next(used))": "this cache holds what 2 texts have read and cannot go on with 1",
 }
