@@ -19,7 +19,7 @@ def names(screen: Screen) -> list[str]:
 
 
 def test_what_is_here_and_what_can_be_had_before_anything_is_fetched(opened: Screen) -> None:
-    assert names(opened)[:2] == ["Pocket", "Dates"]
+    assert names(opened)[:2] == ["Pocket", "Reverse"]
     said = opened.page.locator("[class*='st-key-atlas-model-smollm2']").inner_text()
     for words in ("SmolLM2-135M", "to fetch", "MB", "licence Apache-2.0", "Get SmolLM2-135M"):
         assert words in said
