@@ -8,6 +8,8 @@ const MOVE_MS = 650;
 const HOLD_MS = 2400;
 const SOON_MS = 300; // from pressing play to the first movement
 const SPEEDS = [0.5, 1, 2];
+const MANY = 16; // stops, from which their dots are small and only the one of now has its word
+const REST_MS = 350; // standing still for so long, the step is what the visitor wants to see
 const NARROW_BELOW = 700;
 const ASIDE_PX = 13.5; // size of the notes beside the figure; they shrink a little before they leave the sheet
 const SCRIPT_END = "</" + "script>"; // in one piece it would end this very script in an exported page
@@ -25,6 +27,7 @@ export function render({ parentElement, data, setStateValue, setTriggerValue }) 
     plot = new Plot(parentElement, {
       pick: (value) => setTriggerValue("pick", value),
       room: (value) => setStateValue("room", value),
+      rest: (value) => setStateValue("step", value),
       inApp: true,
     });
     instances.set(parentElement, plot);
@@ -43,7 +46,7 @@ export function dispose(parentElement) {
 
 /** The exported page: no server, nothing to report to. */
 export function standalone(root, data) {
-  new Plot(root, { pick: () => {}, room: () => {}, inApp: false }).show(data);
+  new Plot(root, { pick: () => {}, room: () => {}, rest: () => {}, inApp: false }).show(data);
 }
 
 /** Plotly, fetched once a page. */
@@ -180,6 +183,11 @@ class Plot {
     return this.data?.figure.layout.meta?.steps || [];
   }
 
+  /** Milliseconds that a step is shown, and that the way to it takes. */
+  get pace() {
+    return this.data?.figure.layout.meta?.pace || { hold: HOLD_MS, move: MOVE_MS };
+  }
+
   /** Takes new data: same node, same step, no flash. */
   async show(data) {
     const first = !this.data;
@@ -279,6 +287,7 @@ class Plot {
       return dot;
     });
     this.track.append(...this.dots);
+    this.track.classList.toggle("ap-many", this.dots.length > MANY);
     this.track.addEventListener("pointerdown", (event) => this.drag(event));
     this.transport.replaceChildren(back, this.playButton, forward, this.speedButton, this.track, element("span", "ap-hint", words.hint));
     this.showPlaying();
@@ -307,7 +316,7 @@ class Plot {
   /** Title, sentence, equation, slider and source line of the step. */
   speak() {
     const step = this.steps[this.step];
-    const title = element("h3", "ap-title", `${step.beat} · ${step.title}`);
+    const title = element("h3", "ap-title", step.heading || `${step.beat} · ${step.title}`);
     const sentence = element("p", "ap-sentence", step.sentence);
     const equation = element("p", "ap-equation");
     for (const [text, role] of step.equation) equation.append(element("span", role && `ap-${role}`, text));
@@ -322,7 +331,7 @@ class Plot {
     });
     this.track.style.setProperty("--ap-progress", String(this.dots.length > 1 ? now / (this.dots.length - 1) : 0));
     this.track.setAttribute("aria-valuenow", String(step.beat));
-    this.track.setAttribute("aria-valuetext", `${step.beat}: ${step.title}`);
+    this.track.setAttribute("aria-valuetext", step.heading || `${step.beat}: ${step.title}`);
     this.root.dataset.step = step.name;
     if (this.host.inApp) document.documentElement.dataset.atlasTaps = step.taps.join(" "); // plot.css lights their source
   }
@@ -358,7 +367,8 @@ class Plot {
     this.speak();
     this.writeUrl();
     if (!this.data.autoplay) this.reveal(); // what moves by itself does not move the page
-    const duration = still() ? 0 : MOVE_MS / Math.max(1, this.speed);
+    this.tell();
+    const duration = still() ? 0 : this.pace.move / Math.max(1, this.speed);
     window.Plotly?.animate(this.canvas, [this.steps[index].name], {
       mode: "immediate",
       transition: { duration, easing: "cubic-in-out" },
@@ -380,6 +390,7 @@ class Plot {
   }
 
   play() {
+    const { hold, move } = this.pace;
     const again = this.step === this.steps.length - 1;
     if (again) this.go(0);
     const tick = (after) => {
@@ -387,10 +398,10 @@ class Plot {
         if (!this.root.isConnected) return this.destroy();
         if (this.step === this.steps.length - 1 && !this.data.autoplay) return this.pause();
         this.go((this.step + 1) % this.steps.length);
-        tick(HOLD_MS + MOVE_MS);
+        tick(hold + move);
       }, after / this.speed);
     };
-    tick(again ? HOLD_MS + MOVE_MS : SOON_MS);
+    tick(again ? hold + move : SOON_MS);
     this.showPlaying();
   }
 
@@ -398,6 +409,17 @@ class Plot {
     clearTimeout(this.timer);
     this.timer = null;
     this.showPlaying();
+    this.tell();
+  }
+
+  /** Tells the page the step at which the figure has come to rest, if the page wants to know. */
+  tell() {
+    clearTimeout(this.telling);
+    if (!this.data?.rests || this.timer) return;
+    this.telling = setTimeout(() => {
+      const name = this.steps[this.step]?.name;
+      if (this.canvas.isConnected && name !== this.told) this.host.rest((this.told = name));
+    }, REST_MS);
   }
 
   showPlaying() {
@@ -470,7 +492,7 @@ class Plot {
     const box = this.canvas.getBoundingClientRect();
     const x = (event.clientX - box.left) / this.scale;
     const y = (event.clientY - box.top) / this.scale;
-    const shown = meta.aside || this.steps[this.step]?.beat === 9;
+    const shown = meta.aside || meta.whole || this.steps[this.step]?.beat === 9;
     const query = shown ? between(meta.matrix.ys, y) : -1;
     const key = shown ? between(meta.matrix.xs, x) : -1;
     if (query >= 0 && key >= 0) return this.host.pick({ query, key });

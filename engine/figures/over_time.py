@@ -173,7 +173,7 @@ def cells(play: Play) -> tuple[list[Trace], list[Trace]]:
     base: Trace = {
         "type": "scatter", "mode": "markers", **grid.centres(pairs), "text": named,
         "ids": [f"w{q}.{k}" for q, k in pairs],
-        "hovertemplate": "%{text}: %{marker.color}<extra></extra>",
+        "hovertemplate": "%{text}:\u00a0%{marker.color}<extra></extra>",
     }  # fmt: skip
     return [{**base, "marker": {**marker, **change["marker"]}} for change in changed[:1]], changed
 
@@ -290,7 +290,16 @@ def layout(play: Play) -> Trace:
         "paper_bgcolor": theme.ground, "plot_bgcolor": CLEAR, "font": {"family": FONT, "color": theme.ink},
         "showlegend": False, "hovermode": "closest",
         "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.rule, "font": {"color": theme.ink, "size": 13}},
-        "meta": {"format": form.plate.name, "steps": moments(play), "pace": PACE}, "template": {},
+        "meta": meta(play), "template": {},
+    }  # fmt: skip
+
+
+def meta(play: Play) -> Trace:
+    """What a player needs: the moments, how fast they go, and the matrix, which is always there to be clicked."""
+    xs, ys = play.grid.xs.round(1).tolist(), play.grid.ys.round(1).tolist()
+    return {
+        "format": play.form.plate.name, "steps": moments(play), "pace": PACE, "columns": [], "ledger_bottom": 0,
+        "matrix": {"xs": xs, "ys": ys}, "whole": True,
     }  # fmt: skip
 
 
@@ -355,7 +364,7 @@ def moments(play: Play) -> list[Trace]:
         )
         heading = _("After {step} of {last} steps").format(step=f"{step:,}", last=f"{last:,}")
         drawn.append({
-            "name": str(step), "beat": step, "short": f"{step:,}" if step in (0, last) else "", "heading": heading,
+            "name": str(step), "beat": step, "short": f"{step:,}", "heading": heading,
             "title": heading, "sentence": sentence, "equation": [], "taps": [], "span": [0, play.form.height],
         })  # fmt: skip
     return drawn

@@ -16,6 +16,7 @@ SCREENS = {
     "home": N_("Home"),
     "attention": N_("Attention"),
     "training": N_("Training"),
+    "runs": N_("Runs"),
     "models": N_("Models"),
 }
 DEFAULT = "home"

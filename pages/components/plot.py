@@ -68,12 +68,14 @@ def plot(
     autoplay: bool = False,
     link: bool = False,
     on_pick: Callable[[dict[str, int]], None] | None = None,
+    on_rest: Callable[[str], None] | None = None,
 ) -> None:
     """Show a figure.
 
     label: what it shows, for a screen reader and the export's caption; name: of exported files. step: the step to
     open at, read on the first showing only. aside: a heading and lines beside the figure, as plain text. autoplay: move
     at once and go round. link: the address bar follows the step. on_pick: called with the query and key of a click.
+    on_rest: called with the step at which the figure comes to rest.
     """
     colors = THEMES[theme_name()]
     around = {
@@ -88,6 +90,7 @@ def plot(
         "room": room(key),
         "autoplay": autoplay,
         "link": link,
+        "rests": on_rest is not None,
         "lang": "zh-CN" if language() == "zh" else "en",
     }
 
@@ -96,9 +99,14 @@ def plot(
         if pick and on_pick:
             on_pick(pick)
 
+    def rested() -> None:
+        step = (st.session_state.get(key) or {}).get("step")
+        if step and on_rest:
+            on_rest(step)
+
     # Bytes: Streamlit would parse and print a dict of this size again on every run, to compare it.
     data = f'{json.dumps(around)[:-1]}, "figure": {figure.json}}}'.encode()
-    component()(key=key, data=data, on_pick_change=picked, on_room_change=lambda: None)
+    component()(key=key, data=data, on_pick_change=picked, on_room_change=lambda: None, on_step_change=rested)
 
 
 def static() -> str:

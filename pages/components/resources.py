@@ -27,16 +27,22 @@ from engine.training.metrics import Metrics
 from pages.components import library, weights
 
 if TYPE_CHECKING:
+    from engine.analysis.over_time import OverTime
     from engine.language_model import LanguageModel, TextTrace
+    from engine.training.necessity import CutShares
+    from engine.training.probe import Probe
     from engine.training.run_folder import RunFolder
     from engine.training.tasks import Task
     from engine.verify import Check
+    from pages.components.moments import Trained
 
 STATIC = Path(__file__).parents[2] / "static"
 ASSETS = Path(__file__).parents[2] / "assets"
 TRACE_BYTES = 1 << 29
 MAX_TOKENS = 1_024  # beyond, the explicit steps of one layer would take gigabytes
 WHOLE_TOKENS = 64  # beyond, a trace holds what each layer finds, from which its steps are computed again
+PROBES = 24  # held-out texts of a task that a screen offers
+NEEDED = 100  # held-out examples that cut lines are counted on
 ENTRIES = ("*.resid_pre", "*.final_norm")
 T = TypeVar("T")
 
@@ -50,16 +56,54 @@ def model(name: str, edited: str | None = None) -> LanguageModel:
 @st.cache_resource(max_entries=3, show_spinner=False)
 def _loaded(target: str, stamp: str) -> LanguageModel:
     import engine
+    from engine.snapshots import snapshot as opened
 
-    return engine.load(target)
+    path = Path(target)
+    return opened(path) if path.parent.name == "snapshots" else engine.load(target)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def snapshot(path: str, written: int) -> LanguageModel:
-    """A run's model after some step; `written` is the time of its file. Raises AtlasError."""
-    import engine
+    """A run's model, or one that comes with snapshots, after some step; `written` is the time of the file.
 
-    return engine.load(path)
+    Raises AtlasError.
+    """
+    from engine.snapshots import snapshot as opened
+
+    return opened(Path(path))
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def probes(options: str, _task: Task) -> dict[str, Probe]:
+    """Held-out texts of the task that `options` name, with their answers."""
+    from engine.training.probes import held_out_probes
+
+    return held_out_probes(_task, PROBES)
+
+
+def probe(task: Task, text: str, known: dict[str, Probe]) -> Probe:
+    """A text as the task knows it: with its answer, where it can say it."""
+    from engine.training.probes import probe_for
+
+    return probe_for(task, text, known)
+
+
+@st.cache_resource(max_entries=12, show_spinner=False)
+def replayed(folder: str, stamp: str, text: str, _trained: Trained, _probe: Probe) -> OverTime:
+    """A text read with every snapshot that `stamp` names. Raises AtlasError."""
+    from engine.analysis.replay import replay
+    from engine.snapshots import snapshots
+
+    lm = _trained.model()
+    return replay(lm, snapshots(lm, Path(folder)), _probe)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def needed(path: str, written: int, _lm: LanguageModel, _task: Task) -> CutShares | None:
+    """What the model of that snapshot cannot do without, on held-out examples. Raises AtlasError."""
+    from engine.training.necessity import cut_shares
+
+    return cut_shares(_lm.model, _task, _task.suites(NEEDED)["held_out"])
 
 
 @st.cache_resource(max_entries=16, show_spinner=False)
@@ -146,8 +190,6 @@ def figure(kind: str, key: Hashable, _build: Callable[[], T]) -> T:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _verified(target: str, stamp: str) -> list[Check]:
-    from engine.training.run_folder import RunFolder
-    from engine.training.tasks import Task
     from engine.verify import verify
 
     return verify(_loaded(target, stamp))

@@ -25,7 +25,7 @@ NAME_LIMIT = 200
 
 Kind = Literal["self", "masked", "cross"]
 TEXTS = ("text", "target", "second", "weights", "probe")
-NUMBERS = ("layer", "head", "query", "key")
+NUMBERS = ("layer", "head", "query", "key", "step")
 
 
 class ViewState(BaseModel):
@@ -49,6 +49,8 @@ class ViewState(BaseModel):
     run: str | None = Field(default=None, min_length=1, max_length=NAME_LIMIT)
     probe: str | None = None
     site: str | None = Field(default=None, pattern=r"^(self|masked|cross)\.[0-9]{1,3}\.[0-9]{1,3}$")
+    runs: str | None = Field(default=None, max_length=NAME_LIMIT)
+    step: int | None = Field(default=None, ge=0)
 
 
 @dataclass(frozen=True)

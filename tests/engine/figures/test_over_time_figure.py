@@ -125,6 +125,12 @@ def test_a_text_of_32_tokens_and_40_snapshots_travels_in_a_quarter_of_a_megabyte
     assert len(json.dumps(spec | {"frames": []})) + frames < 250_000
 
 
+def test_a_click_in_the_matrix_can_be_read():
+    meta = spec_of()["layout"]["meta"]
+    assert len(meta["matrix"]["xs"]) == len(meta["matrix"]["ys"]) == 4
+    assert meta["whole"]
+
+
 def test_the_notebook_figure_stands_at_its_end():
     figure = over_time_figure(info(), "masked", 1, theme=LIGHT, form=FORMS["wide"], translate=str)
     drawn = figure.to_dict()["data"]

@@ -1,0 +1,68 @@
+"""Runs side by side: their curves over each other, and in what their settings differ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import streamlit as st
+
+from engine.analysis.curves import overlaid
+from engine.figures.boards import BOARDS, Board
+from engine.figures.curves import curves_spec
+from engine.figures.theme import THEMES
+from engine.training import runs
+from engine.training.differences import differences
+from engine.training.metrics import Metrics
+from engine.training.runs import Run
+from pages.components import panels, resources, state
+from pages.components.language import _, language
+from pages.components.plot import kept, plot, room, sheet, theme_name
+
+KEY = "atlas-runs-curves"
+SHEETS = BOARDS | {"wide": Board("wide", 1216, 3, 176, title=13.5, note=11.5, names=78)}
+QUANTITIES = ("held_out_loss", "exact", "alignment")
+
+
+def curves(names: Sequence[str]) -> None:
+    """Of those runs that have begun; nothing of the numbers is smoothed."""
+    known = [run for name in names if (run := runs.find(name)).config is not None]
+    told = [(run, resources.metrics(run.folder)) for run in known]
+    if not told:
+        return
+    until = max(run.config.training.steps for run, _metrics in told if run.config)
+    form, theme = "talk" if state.view().talk else room(KEY), theme_name()
+    content = tuple((run.name, run.title, metrics.offset) for run, metrics in told)
+    drawn = kept(
+        KEY, (content, until, form, theme, language()),
+        lambda: sheet(curves_spec(_panels(told, until), theme=THEMES[theme], board=SHEETS[form], translate=_)),
+    )  # fmt: skip
+    plot(drawn, key=KEY, label=_("Curves of {runs}").format(runs=", ".join(names)), name="runs")
+
+
+def _panels(told: Sequence[tuple[Run, Metrics]], until: int) -> list:
+    named = [(run.name, metrics) for run, metrics in told]
+    drawn = [overlaid(quantity, named, until) for quantity in QUANTITIES]
+    return [panel for panel in drawn if any(len(line.steps) for line in panel.lines)] or drawn[:1]
+
+
+def settings(names: Sequence[str]) -> None:
+    """What differs, one row a setting and one column a run."""
+    configs = {name: run.config for name in names if (run := runs.find(name)).config is not None}
+    found = differences(configs)  # pyright: ignore[reportArgumentType]
+    panels.heading(_("What differs"))
+    if len(configs) < 2:
+        panels.paragraph(_("Tick two runs in the table to see in what their settings differ."))
+    elif not found:
+        panels.paragraph(_("These runs have the same settings in everything that is learned from."))
+    else:
+        rows = [{_("setting"): setting} | {name: _said(value) for name, value in values.items()}
+                for setting, values in found.items()]  # fmt: skip
+        with st.container(key="atlas-runs-differences"):
+            panels.table(pd.DataFrame(rows), "differences", _("Only settings that are not the same in all"))
+
+
+def _said(value: object) -> str:
+    """Of a part that is there, and of a switch, a word."""
+    words = {None: "–", True: _("yes"), False: _("no")}
+    return words[value] if value is None or isinstance(value, bool) else str(value)

@@ -1,0 +1,73 @@
+"""The Runs screen: a model's snapshots gone through in the browser, and a line that is cut where one clicks."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.browser.screen import Screen
+
+
+@pytest.fixture
+def opened(screen: Screen) -> Screen:
+    """Reverse, which comes with its snapshots, on a text of its task."""
+    screen.open("/runs", run="reverse", probe="abcdefgh")
+    screen.mark()
+    return screen
+
+
+def colors(screen: Screen) -> list[float]:
+    """The weights as the squares of the matrix have them now."""
+    return screen.page.evaluate(
+        "document.querySelector('.atlas-plot .ap-figure')._fullData"
+        ".find((trace) => trace.ids?.[0].startsWith('w')).marker.color"
+    )
+
+
+def caption(screen: Screen) -> str:
+    return screen.page.locator(".atlas-cut caption").inner_text()
+
+
+def test_snapshots_are_gone_through_by_keys_and_the_page_follows_when_they_rest(opened: Screen) -> None:
+    last = opened.figure["steps"][-1]["name"]
+    trained = colors(opened)
+    opened.press("Home")
+    assert opened.step == "0"
+    opened.page.locator(".atlas-cut caption", has_text="After step 0").wait_for()
+    opened.settle()
+    assert opened.params["step"] == "0"
+    assert max(colors(opened)) < max(trained)  # at first no head knows where to look
+    assert opened.marked
+    opened.press("End")
+    opened.page.locator(".atlas-cut caption", has_text=f"After step {last}").wait_for()
+    assert colors(opened) == trained
+    assert not opened.complaints()
+
+
+def test_a_link_restores_the_step_and_a_click_cuts_the_line_it_meets(screen: Screen) -> None:
+    screen.open("/runs", run="reverse", probe="abcdefgh")
+    middle = screen.figure["steps"][len(screen.figure["steps"]) // 2]["name"]
+    screen.open("/runs", run="reverse", probe="abcdefgh", step=middle)
+    assert screen.step == middle
+    assert caption(screen) == f"After step {middle}"
+    screen.press("End")
+    screen.click_cell(2, 5)  # after g, h the model writes f, which stands at 5
+    screen.page.get_by_text("which falls from").wait_for()
+    screen.settle()
+    assert (screen.params["query"], screen.params["key"]) == ("2", "5")
+    screen.click_cell(2, 0)
+    screen.page.get_by_text("still says “\u2068f\u2069”").wait_for()
+    assert not screen.complaints()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_stands_beyond_the_edge(context, server, width: int) -> None:
+    screen = Screen(context, server, width, 844)
+    try:
+        screen.open("/runs", run="reverse", probe="abcdefgh")
+        over = screen.page.evaluate(
+            "[...document.querySelectorAll('.ap-dot, .ap-track, h2, p, input')].filter((node) => "
+            "node.getBoundingClientRect().right > innerWidth + 1).map((node) => node.className || node.tagName)"
+        )
+        assert over == []
+    finally:
+        screen.page.close()

@@ -1,0 +1,212 @@
+"""The Runs screen: all runs in a table, side by side, over training time; and a line that is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+import torch
+from streamlit.testing.v1 import AppTest
+
+from engine.language_model import load
+from engine.model.build import build
+from engine.training import runs
+from engine.training.checkpoints import save_weights
+from engine.training.processes import here
+from engine.training.runs import Run
+from pages.components import library, moments, run_table
+from tests.pages.test_frame import html
+from tests.pages.training_runs import made, trained
+
+Start = Callable[..., AppTest]
+
+
+def replayed(title: str = "A run", **status) -> Run:
+    """A run with three snapshots: one that asks nothing, one of chance, and the one it ended with."""
+    run = trained(made(title=title), **status)
+    assert run.config is not None
+    for step in (0, 10):
+        torch.manual_seed(step)
+        weights = build(run.config.model).state_dict()
+        blank = {name: value * 0 if "W_q" in name and step == 0 else value for name, value in weights.items()}
+        save_weights(run.folder.snapshot(step), blank)
+    return run
+
+
+def test_before_the_first_run_models_that_come_along_are_replayed(open_app: Start) -> None:
+    app = open_app("runs", lang="en")
+    assert not app.exception
+    assert "atlas-problem" not in html(app)
+    assert app.selectbox(key="atlas-replay-run").value in {"reverse", "induction"}
+    assert "Cut this line" in html(app)
+    assert "atlas-runs-line" not in html(app)
+
+
+def test_each_run_has_its_row_and_one_that_only_says_it_runs_is_not_running(open_app: Start) -> None:
+    replayed("<b>First</b>")
+    trained(made("copy", title="Second"), state="running", process=here().model_copy(update={"began": "0"}))
+    app = open_app("runs", lang="en")
+    assert not app.exception
+    said = html(app)
+    assert "&lt;b&gt;First&lt;/b&gt;" in said
+    assert "interrupted: its process is gone" in said
+    assert "20 / 40" in said
+    assert "0.500" in said  # the held-out loss
+    assert "0.88" in said  # the best head
+
+
+def test_rows_are_filtered_by_all_words_and_put_in_order() -> None:
+    table = pd.DataFrame(
+        {
+            "name": ["a", "b", "c"], "title": ["Two heads", "One head", "Zwei"], "task": ["copy", "copy", "sort"],
+            "loss": [2.0, None, 1.0], "exact": [0.5, 0.25, 1.0], "notes": ["", "good", ""],
+        }
+    )  # fmt: skip
+
+    def names(wanted: str = "", order: str = "latest") -> list[str]:
+        return [*run_table.arranged(table, wanted, order, ["b", "c", "a"])["name"]]
+
+    assert names() == ["b", "c", "a"]
+    assert names(order="loss") == ["c", "a", "b"]  # what was not measured comes last
+    assert names(order="exact") == ["c", "a", "b"]
+    assert names(order="title") == ["b", "a", "c"]
+    assert names("HEAD copy", "title") == ["b", "a"]
+    assert names("good") == ["b"]
+    assert names("copy zwei") == []
+    assert names("(") == []  # a word, not a pattern
+    assert run_table.arranged(pd.DataFrame(), "x", "loss", []).empty
+
+
+def test_a_filter_leaves_only_what_has_its_words(open_app: Start) -> None:
+    replayed("First")
+    trained(made("copy", title="Second"))
+    app = open_app("runs", lang="en")
+    app.text_input(key="atlas-runs-filter").set_value("second").run()
+    rows = [
+        key for key in (widget.key for widget in app.button) if key and key.startswith("atlas-runs-focus")
+    ]
+    assert rows == ["atlas-runs-focus-copy-1"]
+    app.text_input(key="atlas-runs-filter").set_value("neither").run()
+    assert "No run has these words." in html(app)
+
+
+def test_runs_that_are_ticked_are_told_apart_by_what_differs(open_app: Start) -> None:
+    trained(made("copy", title="Second"))
+    replayed("First")
+    app = open_app("runs", lang="en", runs="reverse-1")
+    assert "Tick two runs" in html(app)
+    app.checkbox(key="atlas-runs-beside-copy-1").check().run()
+    assert app.session_state["atlas.view"].runs == "reverse-1,copy-1"
+    assert "task.name" in html(app)
+    app.checkbox(key="atlas-runs-beside-reverse-1").uncheck().run()
+    assert app.session_state["atlas.view"].runs == "copy-1"
+    assert not app.exception
+
+
+def test_the_run_in_focus_is_renamed_annotated_duplicated_and_deleted_only_when_asked_twice(
+    open_app: Start,
+) -> None:
+    replayed("First")
+    app = open_app("runs", lang="en", run="reverse-1")
+    app.text_input(key="atlas-run-title-reverse-1").set_value("  Renamed  ").run()
+    app.text_area(key="atlas-run-notes-reverse-1").set_value("line one\nline two").run()
+    config = runs.find("reverse-1").config
+    assert config is not None
+    assert (config.title, config.notes) == ("Renamed", "line one\nline two")
+    app.text_input(key="atlas-run-title-reverse-1").set_value(" ").run()
+    assert runs.find("reverse-1").title == "Renamed"
+    app.button(key="atlas-run-duplicate").click().run()
+    assert [(run.name, run.title) for run in runs.listed()] == [
+        ("reverse-1", "Renamed"),
+        ("reverse-2", "Renamed, again"),
+    ]
+    assert app.session_state["atlas.view"].run == "reverse-2"
+    app.button(key="atlas-run-delete").click().run()
+    assert len(runs.listed()) == 2
+    app.button(key="atlas-run-keep").click().run()
+    app.button(key="atlas-run-delete").click().run()
+    app.button(key="atlas-run-deleting").click().run()
+    assert [run.name for run in runs.listed()] == ["reverse-1"]
+    assert not app.exception
+
+
+def test_a_run_at_work_cannot_be_deleted_here(open_app: Start) -> None:
+    replayed("First", state="running")
+    app = open_app("runs", lang="en", run="reverse-1")
+    assert "atlas-run-delete" not in [widget.key for widget in app.button]
+
+
+def test_a_text_is_read_with_each_snapshot_and_its_answer_is_known(open_app: Start) -> None:
+    replayed()
+    app = open_app("runs", lang="en", run="reverse-1", probe="abcde", step="12")
+    assert not app.exception
+    assert "edcba" in html(app)
+    assert "After step 10" in html(app)  # the nearest snapshot
+    assert app.selectbox(key="atlas-cut-query-en").value == 2
+    assert app.selectbox(key="atlas-cut-key-en").value == 2  # c is written from where c stands
+    app.text_input(key="atlas-probe").set_value("zzz").run()
+    assert "atlas-problem" in html(app) or "nobody knows" in html(app)
+    assert not app.exception
+
+
+def test_a_line_is_cut_and_what_is_said_without_it_is_told(open_app: Start) -> None:
+    app = open_app("runs", lang="en", run="reverse", probe="abcdefgh")
+    words = html(app)
+    assert "Without its line to" in words
+    assert "says" in words
+    assert "which falls from" in words  # the true place
+    true = app.selectbox(key="atlas-cut-key-en").value
+    assert isinstance(true, int)
+    wrong = (true + 3) % 8
+    app.selectbox(key="atlas-cut-key-en").set_value(wrong).run()
+    assert "still says" in html(app)
+    assert app.session_state["atlas.view"].key == wrong
+
+
+def test_an_unknown_run_is_told_and_another_is_shown(open_app: Start) -> None:
+    app = open_app("runs", lang="en", run="nobody", site="cross.7.7")
+    assert "Nothing called “nobody” has snapshots here" in html(app)
+    assert "no head cross.7.7" in html(app)
+    assert not app.exception
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_a_run_that_cannot_be_read_does_not_take_the_others_with_it(open_app: Start, lang: str) -> None:
+    replayed("Whole")
+    broken = made("copy")
+    broken.folder.config.write_text("{")
+    app = open_app("runs", lang=lang, run="copy-1")
+    assert not app.exception
+    assert "Whole" in html(app)
+    assert "atlas-problem" in html(app)
+
+
+def test_a_snapshot_opens_on_the_attention_screen(open_app: Start) -> None:
+    replayed()
+    app = open_app("attention", lang="en", model="reverse-1@10", text="abcd", target="dcba", kind="cross")
+    assert not app.exception
+    assert "A run @10" in html(app)
+    app = open_app("attention", lang="en", model="reverse-1@11", text="abcd")
+    assert "There is no model called" in html(app)
+
+
+@pytest.mark.parametrize(
+    "name", ["../reverse-1@10", "@10", "reverse-1@", "reverse-1@-1", "reverse-1@x", "a/b@1"]
+)
+def test_no_name_leads_elsewhere(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    replayed()
+    monkeypatch.setattr(library.state, "view", lambda: library.state.ViewState(model=name))
+    assert [known for known in library.present() if known.origin == "trained"] == []
+
+
+def test_what_has_snapshots_is_a_run_or_came_along() -> None:
+    run = replayed()
+    made("copy")  # not begun: nothing to replay
+    found = moments.trained()
+    assert "copy-1" not in found
+    assert {"reverse-1", "reverse", "induction"} <= set(found)
+    assert [*found["reverse-1"].steps] == [0, 10, 20]
+    weights = found["reverse-1"].at(20).model.state_dict()
+    last = load(run.folder.snapshot(20)).model.state_dict()
+    assert all(torch.equal(weights[name], last[name]) for name in last)
