@@ -136,6 +136,12 @@ def _caption(info: Glance, step: int, found: Mapping[str, Any]) -> str:
     where = _named(f"{place.kind}.{place.layer}.{place.head}")
     shares = (found.get("alignment") or {}).get("shares", {}).get(place.path)
     if not shares:
-        return _("{where}, after step {step}.").format(where=where, step=f"{step:,}")
+        sharpest = state.view().site is None and found.get("entropy")
+        words = (
+            _("{where}, after step {step}: the sharpest of all heads.")
+            if sharpest
+            else _("{where}, after step {step}.")
+        )
+        return words.format(where=where, step=f"{step:,}")
     words = _("{where}, after step {step}: it looks at the true place on {share} % of held-out tokens.")
     return words.format(where=where, step=f"{step:,}", share=round(100 * shares[place.head]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from html import escape
 
@@ -15,7 +16,7 @@ from engine.training.status import Sentence
 from engine.training.tasks import TASKS
 from pages.components import forecasts, run_controls, samples
 from tests.pages.test_frame import html
-from tests.pages.training_runs import made, stands, trained
+from tests.pages.training_runs import SITE, made, stands, trained
 
 Start = Callable[..., AppTest]
 
@@ -255,3 +256,16 @@ def test_an_image_is_drawn_pixel_by_pixel() -> None:
     assert "<rect x='1' y='0' width='1' height='1' fill-opacity='1.00'/>" in svg
     assert "<rect x='0' y='1' width='1' height='1' fill-opacity='0.50'/>" in svg
     assert svg.count("<rect x=") == 2
+
+
+def test_where_no_true_place_is_known_the_sharpest_head_is_shown_and_called_so(open_app: Start) -> None:
+    run = trained(made())
+    lines = run.folder.metrics.read_text().splitlines()
+    last = json.loads(lines[-1])
+    last["evaluation"] |= {
+        "alignment": None,
+        "entropy": {SITE: [0.5], "encoder.layers.0.self_attention": [0.25]},
+    }
+    run.folder.metrics.write_text("\n".join([*lines[:-1], json.dumps(last)]) + "\n")
+    said = html(open_app("training", lang="en", run=run.name))
+    assert "self · layer 0 · head 0, after step 20: the sharpest of all heads." in said
