@@ -59,7 +59,7 @@ def N_(message: str) -> str:  # noqa: N802 (gettext's own name)
 class Settings(BaseModel):
     """Frozen values that travel as JSON. Whatever does not fit, or is not known, is refused with an AtlasError."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     if not TYPE_CHECKING:  # a checker shall see the typed constructor that pydantic generates
 

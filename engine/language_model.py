@@ -34,6 +34,8 @@ from engine.decoding import (
     text_reader,
     write,
 )
+from engine.decoding.filters import check_sampling
+from engine.decoding.limits import check
 from engine.images import places
 from engine.model.stack import Stack
 from engine.model.transformer import EncoderDecoder, EncoderOnly, Transformer
@@ -443,6 +445,8 @@ class LanguageModel:
         sampling: how tokens are drawn, such as Sampling(temperature=0.8, top_p=0.9, seed=1); beams: more than one for a
         beam search, which draws nothing. Raises AtlasError for both together.
         """
+        check(beams=beams, length_penalty=length_penalty)
+        check_sampling(sampling)
         if beams == 1:
             return self.tokenizer.decode(
                 [int(step.ids) for step in self.steps(text, max_new_tokens, sampling)]
@@ -478,8 +482,11 @@ class LanguageModel:
         return dict(counts)
 
     def parameter(self, name: str) -> np.ndarray:
-        """One parameter for numpy, on the CPU."""
-        return as_numpy(self.model.get_parameter(name))
+        """A copy of one parameter for numpy, on the CPU. Raises AtlasError for a name that the model has not."""
+        parameters = dict(self.model.named_parameters(remove_duplicate=False))
+        if name not in parameters:
+            raise AtlasError("{model} has no parameter {name}", model=self.title, name=name)
+        return as_numpy(parameters[name])
 
     def with_parameters(self, values: Mapping[str, Any]) -> LanguageModel:
         """A copy with some weights replaced. Raises AtlasError for a name, shape or number that cannot be."""

@@ -112,6 +112,8 @@ def test_no_tokens_are_no_text(lm: LanguageModel) -> None:
     ("settings", "sentence"),
     [
         ({"beams": 2, "sampling": Sampling()}, "a search with 2 beams draws nothing: leave sampling out"),
+        ({"length_penalty": -5}, "length_penalty -5 is out of range"),
+        ({"beams": True}, "beams True is out of range"),
         ({"beams": 0}, "beams 0 is out of range: beams = 1, 2, 3"),
         ({"max_new_tokens": -1}, "max_new_tokens -1 is out of range"),
     ],

@@ -300,6 +300,15 @@ def test_writing_is_the_likeliest_token_each_time(decoder: LanguageModel) -> Non
         ids.append(int(step.ids))
 
 
+def test_a_parameter_is_given_as_a_copy_and_by_its_name() -> None:
+    lm = language_model(llama())
+    before = lm.model.get_parameter("embedding.table.weight").clone()
+    lm.parameter("embedding.table.weight")[0] = 5
+    assert torch.equal(lm.model.get_parameter("embedding.table.weight"), before)
+    with pytest.raises(AtlasError, match="has no parameter nope"):
+        lm.parameter("nope")
+
+
 @every_assembly
 def test_parts_count_every_parameter_once(settings: TransformerConfig) -> None:
     lm = language_model(settings)
