@@ -56,7 +56,7 @@ class Form:
 
 FORMS = {
     "wide": Form(Plate("wide", 440, 440, 14, 64, 50, 44), 1216, 444, 540, 1196, 4, 410, title=13, note=11),
-    "talk": Form(Plate("talk", 800, 800, 34, 130, 110, 76), 1856, 810, 940, 1820, 4, 740, title=27, note=22),
+    "talk": Form(Plate("talk", 690, 690, 34, 130, 80, 76), 1856, 696, 860, 1820, 4, 640, title=27, note=22),
     "narrow": Form(Plate("narrow", 358, 358, 12, 50, 46, 28), 358, 810, 40, 346, 384, 770, title=13, note=11),
 }
 
