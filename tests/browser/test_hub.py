@@ -1,4 +1,4 @@
-"""A model of the hub, from its name to its attention, in two tabs; a small hub on this machine stands for the real one."""
+"""A model of the hub, from its name to its attention, in two tabs; a small hub on this machine stands for the real."""
 
 from __future__ import annotations
 
