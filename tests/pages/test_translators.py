@@ -27,7 +27,8 @@ def test_every_kind_of_attention_is_shown_in_both_languages(
 
 
 @pytest.mark.parametrize(
-    ("lang", "said"), [("en", "cut after 64 tokens; it had not ended."), ("zh", "在 64 个词元处截断；它还没有写完。")]
+    ("lang", "said"),
+    [("en", "cut after 64 tokens; it had not ended."), ("zh", "在 64 个词元处截断；它还没有写完。")],
 )
 def test_a_target_without_an_end_is_cut_and_the_screen_says_so(
     open_app: Callable[..., AppTest], lang: str, said: str, tmp_path: Path
