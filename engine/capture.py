@@ -135,7 +135,7 @@ def as_numpy(value: Tensor) -> np.ndarray:
     Whoever writes into it changes neither the tensor nor the model that it may be part of.
     """
     dtype = torch.float32 if value.dtype in (torch.float16, torch.bfloat16) else value.dtype
-    return value.detach().to("cpu", dtype, copy=True).numpy()
+    return value.detach().cpu().to(dtype, copy=True).numpy()
 
 
 class _Listener:

@@ -59,7 +59,7 @@ def _loaded(target: str, stamp: str) -> LanguageModel:
     from engine.snapshots import snapshot as opened
 
     path = Path(target)
-    return opened(path) if path.parent.name == "snapshots" else engine.load(target)
+    return opened(path) if path.match("snapshots/*.safetensors") else engine.load(target)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

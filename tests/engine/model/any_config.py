@@ -142,6 +142,7 @@ def stacks(draw: st.DrawFn, *, cross: bool) -> StackConfig:
 def configs(draw: st.DrawFn) -> TransformerConfig:
     which = draw(st.sampled_from([*ASSEMBLIES.values()]))
     both = len(which) == 2
+    drawn: dict[str, Any] = {name: draw(stacks(cross=both and name == "decoder")) for name in which}
     return TransformerConfig(
         vocab_size=VOCAB,
         d_model=draw(st.integers(2, 12)),
@@ -154,5 +155,5 @@ def configs(draw: st.DrawFn) -> TransformerConfig:
         initialisation=draw(
             st.sampled_from(["xavier_uniform", "normal", "kaiming", "torch", "depth_scaled"])
         ),
-        **{name: draw(stacks(cross=both and name == "decoder")) for name in which},
+        **drawn,
     )
