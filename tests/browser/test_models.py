@@ -41,7 +41,7 @@ def test_looking_inside_another_model_and_seeing_its_attention(opened: Screen) -
     opened.page.get_by_role(
         "cell", name="python -m engine.training dates --out assets/models/dates"
     ).wait_for()
-    opened.page.get_by_role("link", name="See its attention").nth(1).click()
+    opened.page.locator(".st-key-atlas-actions-dates").get_by_role("link", name="See its attention").click()
     opened.page.wait_for_url("**/attention?**")
     opened.plot.wait_for()
     opened.settle()
