@@ -14,7 +14,7 @@ from engine.model.build import build_empty
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
-TREE = re.search(r"## The tree\n\n```\n(.*?)```", README, re.DOTALL)
+FOLDERS, FILES = re.findall(r"```\n(app\.py .*?)```", README, re.DOTALL)
 TOP = ("app.py", "engine", "pages")
 
 
@@ -22,11 +22,10 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-def told() -> set[str]:
-    """Every path of the tree, by the indentation of its lines."""
-    assert TREE
+def told(tree: str) -> set[str]:
+    """Every path of a tree, by the indentation of its lines."""
     found, folders = set(), []
-    for line in TREE[1].splitlines():
+    for line in tree.splitlines():
         name = line.split()[0]
         depth = (len(line) - len(line.lstrip())) // 2
         if re.fullmatch(r"[\w.]+/?", name) and depth <= len(folders):
@@ -41,14 +40,17 @@ def test_the_tree_has_every_file_of_the_app_and_the_engine():
         for top in TOP for path in [ROOT / top, *(ROOT / top).rglob("*")]
         if path.suffix == ".py" and (path.name != "__init__.py" or path.parent.name == "engine")
     }  # fmt: skip
-    assert files - told() == set()
+    assert files - told(FILES) == set()
+
+
+def test_the_folders_are_those_of_the_tree():
+    assert told(FOLDERS) < told(FILES)
 
 
 def test_the_tree_has_nothing_that_is_not_there():
-    assert TREE
-    named = {path for path in told() if path.startswith((*TOP, "assets", "tests"))}
+    named = {path for path in told(FILES) if path.startswith((*TOP, "assets", "tests"))}
     assert {path for path in named if not (ROOT / path).exists()} == set()
-    for name in re.findall(r"\w+\.\w+", TREE[1].partition("\nassets/")[2].partition("\ntests/")[0]):
+    for name in re.findall(r"\w+\.\w+", FILES.partition("\nassets/")[2].partition("\ntests/")[0]):
         assert (ROOT / "assets" / name).exists()
 
 
