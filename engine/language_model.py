@@ -88,14 +88,14 @@ def has_card(path: Path) -> bool:
 
 def is_of_a_run(path: Path) -> bool:
     """Whether this is the folder of a training run, or weights in one."""
-    from engine.training.run_folder import RunFolder
+    from engine.training.runs.folder import RunFolder
 
     return RunFolder.around(path) is not None
 
 
 def _read_run(path: str | Path, *, device: str, dtype: str) -> Read:
     from engine.pretrained import devices
-    from engine.training.opening import open_run
+    from engine.training.runs.opening import open_run
 
     target = devices.target(device, dtype)
     config, model, tokenizer, card = open_run(Path(path))

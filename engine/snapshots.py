@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.language_model import LanguageModel, load
 from engine.training.model_folder import fitted
-from engine.training.run_folder import RunFolder
+from engine.training.runs.folder import RunFolder
 
 
 def snapshots(lm: LanguageModel, folder: Path) -> Iterator[tuple[int, LanguageModel]]:

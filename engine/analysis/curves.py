@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from engine.training.metrics import Metrics, Record
+from engine.training.runs.metrics import Metrics, Record
 
 POINTS = 600  # of a line; more could not be told apart on screen
 COLUMNS = 200  # of a map

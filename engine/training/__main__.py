@@ -19,7 +19,6 @@ import torch
 from safetensors.torch import save
 
 from engine.config import AtlasError
-from engine.training.checkpoints import save_weights
 from engine.training.examples import Image
 from engine.training.loop import Training, train
 from engine.training.measure import report
@@ -27,7 +26,8 @@ from engine.training.model_folder import load_checkpoint, save_checkpoint
 from engine.training.objectives import objective_of
 from engine.training.pocket import write_pocket
 from engine.training.recipes import RECIPES, recipe_for, task_of
-from engine.training.run_folder import RunFolder
+from engine.training.runs.checkpoints import save_weights
+from engine.training.runs.folder import RunFolder
 from engine.training.tasks import Classification, Task, task_named
 
 SHOW_EVERY = 100  # steps

@@ -16,9 +16,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine.config import AtlasError, TransformerConfig
-from engine.training.processes import ROOT
-from engine.training.run_folder import RunConfig
 from engine.training.runs import Run
+from engine.training.runs.folder import RunConfig
+from engine.training.runs.processes import ROOT
 
 SETTLE, TIMED = 3, 8  # steps: the first ones take longer than all that follow
 ENOUGH = 2.0  # seconds; of a slow model fewer are timed

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from engine.config import AtlasError
 from engine.tokenizers import Tokenizer
 from engine.training.model_folder import read_tensors, read_tokenizer
-from engine.training.run_folder import RunFolder
+from engine.training.runs.folder import RunFolder
 
 BY_TOKEN = ("embedding.table.weight", "head.weight", "head.bias")  # one row a token
 

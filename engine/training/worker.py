@@ -18,12 +18,12 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from engine.config import AtlasError
-from engine.training import queue
-from engine.training import status as statuses
-from engine.training.heartbeat import Heartbeat
-from engine.training.processes import here
-from engine.training.run_folder import RunFolder
-from engine.training.status import Sentence, State
+from engine.training.runs import queue
+from engine.training.runs import status as statuses
+from engine.training.runs.folder import RunFolder
+from engine.training.runs.heartbeat import Heartbeat
+from engine.training.runs.processes import here
+from engine.training.runs.status import Sentence, State
 
 REQUESTS: dict[str, State] = {"pause": "paused", "stop": "stopped"}
 RESERVE = 1 << 16  # bytes given back when the disk is full, so that this can be written down
@@ -64,7 +64,7 @@ def work(folder: RunFolder) -> bool:
     try:
         reserve.write_bytes(bytes(RESERVE))
         with heartbeat:
-            from engine.training.work import Work  # torch takes a while: that it starts is told already
+            from engine.training.runs.work import Work  # torch takes a while: that it starts is told already
 
             ended, failure = Work(folder, heartbeat, asked).run(), None
     except Exception as error:
@@ -110,7 +110,7 @@ def begin(folder: RunFolder) -> Heartbeat:
 def end(folder: RunFolder, heartbeat: Heartbeat, ended: State, failure: Exception | None) -> None:
     error = None
     if failure:
-        from engine.training.failures import sentence
+        from engine.training.runs.failures import sentence
 
         error = Sentence.of(sentence(failure, folder))
     with queue.locked():

@@ -9,7 +9,7 @@ import streamlit as st
 from engine.config import AtlasError
 from engine.training import forecast, runs
 from engine.training.forecast import Forecast
-from engine.training.run_folder import RunConfig
+from engine.training.runs.folder import RunConfig
 from pages.components import panels
 from pages.components.language import _, sentence
 

@@ -23,7 +23,7 @@ from engine.config import AtlasError
 from engine.home import home
 from engine.pretrained import catalogue, hub, sources
 from engine.pretrained.catalogue import CATALOGUE
-from engine.training.run_folder import RunFolder
+from engine.training.runs.folder import RunFolder
 from pages.components import state
 from pages.components.language import language
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.config import AtlasError
 from engine.training import runs
-from engine.training.run_folder import RunFolder
+from engine.training.runs.folder import RunFolder
 from pages.components import library, resources
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ import streamlit as st
 
 from engine.config import AtlasError
 from engine.pretrained import sources
-from engine.training.metrics import Metrics
+from engine.training.runs.metrics import Metrics
 from pages.components import library, weights
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from engine.language_model import LanguageModel, TextTrace
     from engine.training.necessity import CutShares
     from engine.training.probe import Probe
-    from engine.training.run_folder import RunFolder
+    from engine.training.runs.folder import RunFolder
     from engine.training.tasks import Task
     from engine.verify import Check
     from pages.components.moments import Trained

@@ -12,9 +12,9 @@ from engine.figures.boards import BOARDS, Board
 from engine.figures.curves import curves_spec
 from engine.figures.theme import THEMES
 from engine.training import runs
-from engine.training.differences import differences
-from engine.training.metrics import Metrics
 from engine.training.runs import Run
+from engine.training.runs.differences import differences
+from engine.training.runs.metrics import Metrics
 from pages.components import panels, resources, state
 from pages.components.language import _, language
 from pages.components.plot import kept, plot, room, sheet, theme_name

@@ -7,9 +7,9 @@ from functools import partial
 
 import streamlit as st
 
-from engine.training import queue, runs
-from engine.training.runs import Run
-from engine.training.status import Status
+from engine.training import runs
+from engine.training.runs import Run, queue
+from engine.training.runs.status import Status
 from pages.components import fetching, panels, state
 from pages.components.forecasts import duration
 from pages.components.language import N_, _

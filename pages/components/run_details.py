@@ -7,8 +7,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from engine.training import runs, transfer
-from engine.training.runs import Run
+from engine.training import runs
+from engine.training.runs import Run, transfer
 from pages.components import fetching, navigation, panels, run_controls, state
 from pages.components.language import _, sentence
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 from engine.config import AtlasError, StackConfig, TransformerConfig
 from engine.training import presets, runs
-from engine.training.run_folder import RunConfig
+from engine.training.runs.folder import RunConfig
 from engine.training.settings import TrainingSettings
 from engine.training.tasks import TASKS, Task
 from pages.components import fetching, forecasts, panels, resources, schema_form, state

@@ -11,8 +11,8 @@ from engine.analysis.glance import Glance, glance
 from engine.figures.glance import PLATES, glance_spec
 from engine.figures.theme import THEMES
 from engine.training import presets
-from engine.training.metrics import Metrics
 from engine.training.runs import Run
+from engine.training.runs.metrics import Metrics
 from pages.components import controls, panels, resources, state
 from pages.components.language import N_, _, language
 from pages.components.plot import kept, plot, room, sheet, theme_name

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from engine.training import queue, runs
-from engine.training.runs import Run
+from engine.training import runs
+from engine.training.runs import Run, queue
 from pages.components import panels, resources, run_controls, state
 from pages.components.language import N_, _, language
 

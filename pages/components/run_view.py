@@ -17,8 +17,8 @@ from engine.figures.boards import BOARDS
 from engine.figures.curves import curves_spec
 from engine.figures.theme import THEMES
 from engine.training import runs
-from engine.training.metrics import Metrics
 from engine.training.runs import Run
+from engine.training.runs.metrics import Metrics
 from pages.components import panels, resources, run_controls, run_probe, samples, shell, state
 from pages.components.language import _, language, sentence
 from pages.components.plot import kept, plot, room, sheet, theme_name

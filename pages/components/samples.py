@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from engine.analysis.mistakes import mistakes
-from engine.training.metrics import Metrics
+from engine.training.runs.metrics import Metrics
 from pages.components import panels
 from pages.components.language import _
 

@@ -12,9 +12,9 @@ from streamlit.testing.v1 import AppTest
 from engine.language_model import load
 from engine.model.build import build
 from engine.training import runs
-from engine.training.checkpoints import save_weights
-from engine.training.processes import here
 from engine.training.runs import Run
+from engine.training.runs.checkpoints import save_weights
+from engine.training.runs.processes import here
 from pages.components import library, moments, run_table
 from tests.pages.test_frame import html
 from tests.pages.training_runs import made, trained

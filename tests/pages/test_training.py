@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from engine.config import AtlasError
 from engine.training import forecast, runs
 from engine.training.forecast import Forecast
-from engine.training.status import Sentence
+from engine.training.runs.status import Sentence
 from engine.training.tasks import TASKS
 from pages.components import forecasts, run_controls, samples
 from tests.pages.test_frame import html

@@ -7,12 +7,12 @@ from typing import Any
 
 from engine.model.build import build
 from engine.training import presets, runs
-from engine.training import status as statuses
-from engine.training.checkpoints import save_weights
-from engine.training.processes import here
-from engine.training.run_folder import RunConfig
 from engine.training.runs import Run
-from engine.training.status import Status
+from engine.training.runs import status as statuses
+from engine.training.runs.checkpoints import save_weights
+from engine.training.runs.folder import RunConfig
+from engine.training.runs.processes import here
+from engine.training.runs.status import Status
 from engine.training.tasks import TASKS, task_named
 
 SITE = "decoder.layers.0.cross_attention"

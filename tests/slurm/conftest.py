@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.training import slurm
+from engine.training.runs.slurm import launcher as slurm
 from tests.slurm.cluster import MISSING, Cluster, found, required, running, said
 
 HERE = Path(__file__).parent

@@ -12,12 +12,15 @@ from itertools import product
 import pytest
 
 from engine.config import StackConfig, TransformerConfig
-from engine.training import queue, runs, slurm_queue, slurm_settings, sweep
-from engine.training.processes import ROOT
-from engine.training.run_folder import RunConfig
+from engine.training import runs
+from engine.training.runs import queue, sweep
+from engine.training.runs.folder import RunConfig
+from engine.training.runs.processes import ROOT
+from engine.training.runs.slurm import jobs as slurm_queue
+from engine.training.runs.slurm import settings as slurm_settings
+from engine.training.runs.slurm.settings import SlurmSettings
+from engine.training.runs.status import Status
 from engine.training.settings import TrainingSettings
-from engine.training.slurm_settings import SlurmSettings
-from engine.training.status import Status
 from engine.training.tasks import task_named
 from tests.slurm.cluster import Cluster, said
 

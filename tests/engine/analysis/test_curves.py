@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from engine.analysis import curves
-from engine.training import metrics
-from engine.training.metrics import Metrics
+from engine.training.runs import metrics
+from engine.training.runs.metrics import Metrics
 
 SITE = "decoder.layers.0.cross_attention"
 

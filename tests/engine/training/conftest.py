@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from engine.config import StackConfig, TransformerConfig
-from engine.training import launcher, processes
-from engine.training.run_folder import RunConfig, RunFolder
+from engine.training.runs import launcher, processes
+from engine.training.runs.folder import RunConfig, RunFolder
+from engine.training.runs.status import Status
 from engine.training.settings import TrainingSettings
-from engine.training.status import Status
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pytest
 from engine.config import AtlasError
 from engine.training import forecast, presets
 from engine.training.forecast import Forecast
-from engine.training.processes import Process, here
-from engine.training.run_folder import RunConfig, RunFolder
 from engine.training.runs import Run
-from engine.training.status import Status
+from engine.training.runs.folder import RunConfig, RunFolder
+from engine.training.runs.processes import Process, here
+from engine.training.runs.status import Status
 from engine.training.tasks import task_named
 
 

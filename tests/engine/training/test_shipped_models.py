@@ -20,7 +20,7 @@ from engine.training.examples import Example
 from engine.training.measure import evaluate, report, watch
 from engine.training.model_folder import folder_around
 from engine.training.recipes import RECIPES, task_of
-from engine.training.run_folder import RunFolder
+from engine.training.runs.folder import RunFolder
 from engine.training.settings import TrainingSettings
 
 OTHER_SEED = 1  # not the one the cards were measured with

@@ -13,9 +13,9 @@ from torch import Tensor
 from engine.config import AtlasError, ClassHead, StackConfig, TokenHead, TransformerConfig
 from engine.model.build import build
 from engine.tokenizers import MASK, CharacterTokenizer, Tokenizer
-from engine.training.checkpoints import save_weights
 from engine.training.loop import Training, train
 from engine.training.model_folder import save_checkpoint
+from engine.training.runs.checkpoints import save_weights
 from engine.training.settings import TrainingSettings
 from engine.training.starts import start_at
 from tests.engine.training.copying import Copying, small

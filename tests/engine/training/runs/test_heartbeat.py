@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.training import heartbeat
-from engine.training import status as statuses
-from engine.training.heartbeat import Heartbeat
-from engine.training.run_folder import RunFolder
-from engine.training.status import Status
+from engine.training.runs import heartbeat
+from engine.training.runs import status as statuses
+from engine.training.runs.folder import RunFolder
+from engine.training.runs.heartbeat import Heartbeat
+from engine.training.runs.status import Status
 
 
 class Clocks:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.config import AtlasError
-from engine.training.run_folder import RunConfig, RunFolder, write_whole
+from engine.training.runs.folder import RunConfig, RunFolder, write_whole
 
 
 def test_settings_come_back(settings: RunConfig) -> None:

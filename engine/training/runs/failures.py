@@ -9,7 +9,7 @@ import torch
 
 from engine.config import AtlasError
 from engine.training.loop import train
-from engine.training.run_folder import RunConfig, RunFolder
+from engine.training.runs.folder import RunConfig, RunFolder
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NO_MEMORY = ("can't allocate memory", "not enough memory", "out of memory")  # processors and Metal say so

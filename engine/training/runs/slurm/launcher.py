@@ -14,12 +14,13 @@ from typing import Any
 
 from engine.config import AtlasError
 from engine.home import home
-from engine.training import slurm_queue, slurm_settings
-from engine.training.processes import ROOT
-from engine.training.run_folder import RunFolder
-from engine.training.slurm_job import Job
-from engine.training.slurm_settings import SlurmSettings
-from engine.training.status import Sentence, Status
+from engine.training.runs.folder import RunFolder
+from engine.training.runs.processes import ROOT
+from engine.training.runs.slurm import jobs as slurm_queue
+from engine.training.runs.slurm import settings as slurm_settings
+from engine.training.runs.slurm.job import Job
+from engine.training.runs.slurm.settings import SlurmSettings
+from engine.training.runs.status import Sentence, Status
 
 NAME = "slurm"
 FURTHER = 3  # jobs that a run goes on in when the time of one is up

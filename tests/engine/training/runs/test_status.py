@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from engine.config import AtlasError
-from engine.training import status as statuses
-from engine.training.processes import Process, here
-from engine.training.run_folder import RunFolder
-from engine.training.status import Sentence, Status
+from engine.training.runs import status as statuses
+from engine.training.runs.folder import RunFolder
+from engine.training.runs.processes import Process, here
+from engine.training.runs.status import Sentence, Status
 
 ELSEWHERE = Process(host="elsewhere", machine="another", pid=1, began="1")
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from engine.config import AtlasError
-from engine.training import queue, runs
-from engine.training import status as statuses
-from engine.training.run_folder import RunConfig
-from engine.training.status import Status
+from engine.training import runs
+from engine.training.runs import queue
+from engine.training.runs import status as statuses
+from engine.training.runs.folder import RunConfig
+from engine.training.runs.status import Status
 from tests.engine.training.conftest import Launched
 
 

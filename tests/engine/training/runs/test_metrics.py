@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.training import metrics
-from engine.training.metrics import Metrics, MetricsWriter
+from engine.training.runs import metrics
+from engine.training.runs.metrics import Metrics, MetricsWriter
 
 
 @pytest.fixture

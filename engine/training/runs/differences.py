@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from engine.training.run_folder import RunConfig
-from engine.training.transfer import flat
+from engine.training.runs.folder import RunConfig
+from engine.training.runs.transfer import flat
 
 FOR_PEOPLE = {"format", "title", "notes", "probe"}
 

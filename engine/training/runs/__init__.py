@@ -21,11 +21,11 @@ from typing import Any
 from uuid import uuid4
 
 from engine.config import AtlasError
-from engine.training import queue
-from engine.training import status as statuses
-from engine.training.launcher import LAUNCHERS
-from engine.training.run_folder import RunConfig, RunFolder, write_whole
-from engine.training.status import Status
+from engine.training.runs import queue
+from engine.training.runs import status as statuses
+from engine.training.runs.folder import RunConfig, RunFolder, write_whole
+from engine.training.runs.launcher import LAUNCHERS
+from engine.training.runs.status import Status
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from typing import Any
 
 from engine.config import AtlasError, TransformerConfig
 from engine.training import runs
-from engine.training.run_folder import RunConfig
 from engine.training.runs import Run
+from engine.training.runs.folder import RunConfig
 
 MOST = 256  # runs of one sweep
 SWEPT = ("task", "model", "training")  # what the result of a run depends on

@@ -15,13 +15,13 @@ from typing import Any
 import torch
 
 from engine.config import AtlasError
-from engine.training.checkpoints import load_state, save_state, save_weights, snapshot_steps
-from engine.training.heartbeat import Heartbeat
 from engine.training.loop import train
-from engine.training.metrics import MetricsWriter
 from engine.training.records import DivergedError, State, StepRecord
-from engine.training.run_folder import RunFolder, write_whole
-from engine.training.status import State as StateName
+from engine.training.runs.checkpoints import load_state, save_state, save_weights, snapshot_steps
+from engine.training.runs.folder import RunFolder, write_whole
+from engine.training.runs.heartbeat import Heartbeat
+from engine.training.runs.metrics import MetricsWriter
+from engine.training.runs.status import State as StateName
 
 CHECKPOINT_EVERY = 15.0  # seconds
 WRITING = 0.02  # share of the time that checkpoints may take: large ones are made less often

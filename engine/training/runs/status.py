@@ -15,8 +15,8 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from engine.config import AtlasError, Settings
-from engine.training.processes import Process
-from engine.training.run_folder import RunFolder, write_whole
+from engine.training.runs.folder import RunFolder, write_whole
+from engine.training.runs.processes import Process
 
 State = Literal[
     "created", "waiting", "starting", "running", "paused", "stopped", "finished", "failed", "interrupted"

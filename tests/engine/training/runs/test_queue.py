@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from engine.config import AtlasError
-from engine.training import launcher, processes, queue, runs
-from engine.training import status as statuses
-from engine.training.processes import Process, here
-from engine.training.run_folder import RunConfig, RunFolder
+from engine.training import runs
+from engine.training.runs import launcher, processes, queue
+from engine.training.runs import status as statuses
+from engine.training.runs.folder import RunConfig, RunFolder
+from engine.training.runs.processes import Process, here
 from tests.engine.training.conftest import Launched
 
 
@@ -121,7 +122,8 @@ def test_a_run_that_cannot_be_launched_fails_and_the_next_begins(names, launched
 
 PRESS = """
 import sys
-from engine.training import launcher, processes, runs
+from engine.training import runs
+from engine.training.runs import launcher, processes
 class Launched(launcher.LocalLauncher):
     def launch(self, turn, ended):
         print("launched", *(folder.name for folder in turn), flush=True)

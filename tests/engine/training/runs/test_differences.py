@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from engine.config import StackConfig, TransformerConfig
-from engine.training.differences import differences
-from engine.training.run_folder import RunConfig
+from engine.training.runs.differences import differences
+from engine.training.runs.folder import RunConfig
 from engine.training.settings import TrainingSettings
 
 

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
 
-from engine.training.processes import ROOT, Process, here
-from engine.training.run_folder import RunFolder
-from engine.training.slurm import SlurmLauncher
-from engine.training.status import Status
+from engine.training.runs.folder import RunFolder
+from engine.training.runs.processes import ROOT, Process, here
+from engine.training.runs.slurm.launcher import SlurmLauncher
+from engine.training.runs.status import Status
 
 POLITE = 5  # niceness: screens go first
 CARDS = "ATLAS_CARDS"  # the environment of a run that sees but one of them

@@ -9,7 +9,7 @@ from engine.config import AtlasError, TransformerConfig
 from engine.model.transformer import Transformer
 from engine.tokenizers import Tokenizer
 from engine.training.model_folder import fitted, read_tokenizer
-from engine.training.run_folder import RunFolder
+from engine.training.runs.folder import RunFolder
 
 
 def open_run(path: Path) -> tuple[TransformerConfig, Transformer, Tokenizer, dict[str, Any]]:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from engine.config import AtlasError
-from engine.training import runs, sweep
-from engine.training.run_folder import RunConfig
+from engine.training import runs
+from engine.training.runs import sweep
+from engine.training.runs.folder import RunConfig
 
 
 def test_every_combination_is_a_run_and_its_title_tells_which(home: Path, settings: RunConfig) -> None:

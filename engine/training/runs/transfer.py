@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from safetensors import SafetensorError, safe_open
 
 from engine.config import AtlasError
-from engine.training import metrics, runs
-from engine.training import status as statuses
-from engine.training.processes import ROOT
-from engine.training.run_folder import RunFolder
-from engine.training.runs import Run
-from engine.training.status import Status
+from engine.training import runs
+from engine.training.runs import Run, metrics
+from engine.training.runs import status as statuses
+from engine.training.runs.folder import RunFolder
+from engine.training.runs.processes import ROOT
+from engine.training.runs.status import Status
 
 if TYPE_CHECKING:
     import pandas as pd

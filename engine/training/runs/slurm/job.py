@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from engine.training.run_folder import RunFolder
+from engine.training.runs.folder import RunFolder
 
 
 class Job:

@@ -15,7 +15,7 @@ from pathlib import Path
 from engine.config import Settings
 
 PROC = Path("/proc")
-ROOT = Path(__file__).parents[2]  # where `python -m engine...` finds this program
+ROOT = Path(__file__).parents[3]  # where `python -m engine...` finds this program
 _DEAD = "ZX"  # what the system calls a process that only waits for its parent to hear of its end
 
 

@@ -16,10 +16,10 @@ from filelock import FileLock, Timeout
 
 from engine.config import AtlasError
 from engine.home import home
-from engine.training import status as statuses
-from engine.training.launcher import LAUNCHERS
-from engine.training.run_folder import RunFolder, write_whole
-from engine.training.status import Sentence, Status
+from engine.training.runs import status as statuses
+from engine.training.runs.folder import RunFolder, write_whole
+from engine.training.runs.launcher import LAUNCHERS
+from engine.training.runs.status import Sentence, Status
 
 LIMIT = "queue.json"  # beside the runs
 PATIENCE = 20.0  # seconds; whoever holds the lock does so for milliseconds

@@ -12,13 +12,14 @@ import pytest
 import torch
 
 from engine.config import AtlasError
-from engine.training import metrics, queue, runs, transfer
-from engine.training import status as statuses
-from engine.training.checkpoints import save_weights
-from engine.training.metrics import MetricsWriter
-from engine.training.processes import here
-from engine.training.run_folder import RunConfig, RunFolder
-from engine.training.status import Sentence, Status
+from engine.training import runs
+from engine.training.runs import metrics, queue, transfer
+from engine.training.runs import status as statuses
+from engine.training.runs.checkpoints import save_weights
+from engine.training.runs.folder import RunConfig, RunFolder
+from engine.training.runs.metrics import MetricsWriter
+from engine.training.runs.processes import here
+from engine.training.runs.status import Sentence, Status
 
 
 @pytest.fixture

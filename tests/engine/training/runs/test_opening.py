@@ -11,10 +11,10 @@ import engine
 from engine.config import AtlasError
 from engine.model.build import build
 from engine.training import runs
-from engine.training import status as statuses
-from engine.training.checkpoints import save_weights
-from engine.training.run_folder import RunConfig, RunFolder
-from engine.training.status import Status
+from engine.training.runs import status as statuses
+from engine.training.runs.checkpoints import save_weights
+from engine.training.runs.folder import RunConfig, RunFolder
+from engine.training.runs.status import Status
 
 
 @pytest.fixture

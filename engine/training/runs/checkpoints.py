@@ -15,7 +15,7 @@ from torch import Tensor
 
 from engine.config import AtlasError
 from engine.training.records import State
-from engine.training.run_folder import write_whole
+from engine.training.runs.folder import write_whole
 
 VALUES = "values"  # their name in the header
 SNAPSHOTS = 40  # about so many of a run are kept

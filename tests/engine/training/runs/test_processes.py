@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from engine.training import processes
-from engine.training.processes import here
+from engine.training.runs import processes
+from engine.training.runs.processes import here
 
 
 @pytest.fixture

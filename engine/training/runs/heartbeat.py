@@ -9,9 +9,9 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
-from engine.training import status as statuses
-from engine.training.run_folder import RunFolder
-from engine.training.status import Status
+from engine.training.runs import status as statuses
+from engine.training.runs.folder import RunFolder
+from engine.training.runs.status import Status
 
 EVERY = 1.0  # seconds
 LATELY = 10  # heartbeats that the rate is reckoned over

@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from engine.config import AtlasError
-from engine.training import launcher, queue, runs, slurm_queue, slurm_settings
-from engine.training import status as statuses
-from engine.training.run_folder import RunConfig
-from engine.training.slurm_settings import SlurmSettings
-from engine.training.status import State, Status
+from engine.training import runs
+from engine.training.runs import launcher, queue
+from engine.training.runs import status as statuses
+from engine.training.runs.folder import RunConfig
+from engine.training.runs.slurm import jobs as slurm_queue
+from engine.training.runs.slurm import settings as slurm_settings
+from engine.training.runs.slurm.settings import SlurmSettings
+from engine.training.runs.status import State, Status
 
 
 class Commands:
@@ -94,7 +97,7 @@ def test_a_run_is_a_job_that_asks_for_what_was_chosen(cluster, settings: RunConf
         "#SBATCH --mem=12G",
         "#SBATCH --time=90",
         "#SBATCH --requeue",
-        f"cd {Path(__file__).parents[3]}",
+        f"cd {Path(__file__).parents[4]}",
         f"export ATLAS_HOME={home}",
     ):
         assert line in script

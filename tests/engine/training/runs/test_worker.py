@@ -20,13 +20,14 @@ from safetensors.torch import load_file
 
 from engine.config import StackConfig, TransformerConfig
 from engine.tokenizers import from_json
-from engine.training import failures, launcher, metrics, queue, runs, work, worker
-from engine.training import status as statuses
-from engine.training.checkpoints import snapshot_steps
+from engine.training import runs, worker
 from engine.training.loop import train
-from engine.training.run_folder import RunConfig, RunFolder
+from engine.training.runs import failures, launcher, metrics, queue, work
+from engine.training.runs import status as statuses
+from engine.training.runs.checkpoints import snapshot_steps
+from engine.training.runs.folder import RunConfig, RunFolder
+from engine.training.runs.status import Status
 from engine.training.settings import TrainingSettings
-from engine.training.status import Status
 
 STEPS = 8
 SETTINGS = TrainingSettings(
@@ -184,7 +185,8 @@ def test_a_signal_ends_it_after_that_step(folder: RunFolder, undisturbed: RunFol
 
 KILLED = """
 import os, signal, sys
-from engine.training import metrics, work, worker
+from engine.training import worker
+from engine.training.runs import metrics, work
 work.CHECKPOINT_EVERY, work.WRITING = 0, 1e9
 append = metrics.MetricsWriter.append
 def append_or_die(self, record):

@@ -7,7 +7,7 @@ import json
 from pydantic import Field
 
 from engine.config import AtlasError, Settings
-from engine.training.run_folder import RunFolder, write_whole
+from engine.training.runs.folder import RunFolder, write_whole
 
 PLACE = "slurm.json"
 A_NAME = r"^[\w.,-]+$"

@@ -1,0 +1,1 @@
+"""Runs on a cluster: Slurm jobs that work in the same folders."""
