@@ -14,7 +14,7 @@ from typing import Any
 
 from sentencepiece import SentencePieceProcessor
 
-from engine.tokenizers import Encoding, Token, Tokenizer, refuse_half_characters, shown
+from engine.tokenizers import Encoding, Token, Tokenizer, refuse_half_characters, shown, whole
 
 BLANK = "\u2581"  # how pieces write a blank
 
@@ -66,7 +66,7 @@ class SentencePieceTokenizer(Tokenizer):
 
     def decode(self, ids: Sequence[int]) -> str:
         left_out = self._specials | {self.unknown_id}
-        pieces = [self._pieces[id] for id in ids if id in self._pieces and id not in left_out]
+        pieces = [self._pieces[id] for id in whole(ids) if id in self._pieces and id not in left_out]
         # a piece that only the other language has comes back as it is
         return self._target.decode_pieces(pieces).replace(BLANK, " ").strip()
 

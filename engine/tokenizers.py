@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import operator
 import re
 import unicodedata
 from abc import ABC, abstractmethod
@@ -144,7 +145,10 @@ class Tokenizer(ABC):
 
     @abstractmethod
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids; specials, and ids that the vocabulary does not have, are left out."""
+        """The text of ids; specials, and ids that the vocabulary does not have, are left out.
+
+        Raises AtlasError for what is no row of whole numbers.
+        """
 
     @abstractmethod
     def label(self, id: int) -> str:
@@ -198,13 +202,27 @@ class Tokenizer(ABC):
 
 
 def from_json(text: str) -> Tokenizer:
-    """The tokenizer of a tokenizer.json: one of ours, or one of the `tokenizers` library."""
-    values = json.loads(text)
+    """The tokenizer of a tokenizer.json: one of ours, or one of the `tokenizers` library.
+
+    Raises AtlasError for a text that describes none.
+    """
+    try:
+        return _described(text, json.loads(text))
+    except AtlasError:
+        raise
+    except Exception as error:  # the library raises plain Exception for every kind of damage
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise AtlasError("this is not the text of a tokenizer.json: {what}", what=what) from None
+
+
+def _described(text: str, values: Any) -> Tokenizer:
+    if not isinstance(values, dict):
+        raise AtlasError("a tokenizer.json holds one object, not {kind}", kind=type(values).__name__)
     match values.get("kind"):
         case "character":
-            return CharacterTokenizer(_pieces(values))
+            return CharacterTokenizer(_listed(values["vocabulary"]))
         case "word":
-            return WordTokenizer(_pieces(values))
+            return WordTokenizer(_listed(values["vocabulary"]))
         case "sentencepiece":
             from engine.sentencepieces import SentencePieceTokenizer  # a library that few models need
 
@@ -215,11 +233,30 @@ def from_json(text: str) -> Tokenizer:
             return PretrainedTokenizer.own(library) if ours else PretrainedTokenizer(library)
 
 
-def _pieces(values: dict[str, Any]) -> list[str]:
-    pieces = values["vocabulary"]
-    if not isinstance(pieces, list) or not all(isinstance(piece, str) for piece in pieces):
-        raise TypeError("its vocabulary should be a list of texts")
-    return pieces
+def _listed(vocabulary: Any) -> list[str]:
+    if not isinstance(vocabulary, list) or not all(isinstance(piece, str) for piece in vocabulary):
+        raise AtlasError("the vocabulary of a tokenizer.json is a list of texts")
+    return vocabulary
+
+
+def _once_each(vocabulary: Iterable[str]) -> list[str]:
+    """Raises AtlasError for a piece that is listed twice: it would have two ids, and be read as one of them."""
+    pieces: dict[str, None] = {}
+    for piece in vocabulary:
+        if piece in pieces:
+            raise AtlasError(
+                "the vocabulary lists {piece} twice", piece=json.dumps(piece, ensure_ascii=False)
+            )
+        pieces[piece] = None
+    return [*pieces]
+
+
+def whole(ids: Any) -> list[int]:
+    """Raises AtlasError for ids that are no whole numbers."""
+    try:
+        return [operator.index(id) for id in ids]
+    except TypeError:
+        raise AtlasError("ids are a row of whole numbers, not {ids}", ids=repr(ids)[:80]) from None
 
 
 SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")
@@ -230,10 +267,11 @@ MASK = "<mask>"  # one token wherever it is typed, in a vocabulary that lists it
 
 
 class _ListedTokenizer(Tokenizer):
-    """A vocabulary written out as a list. Ids: four specials, then the list in its order.
+    """A vocabulary written out as a list, each piece once. Ids: four specials, then the list in its order.
 
     What is not in the list is looked up in its compatibility form, then in lower case (a full-width digit as
-    the digit, a narrow blank as a blank, "É" as "é"); the label stays what was typed.
+    the digit, a narrow blank as a blank, "É" as "é"); the label stays what was typed. Raises AtlasError for a piece
+    that is listed twice.
     """
 
     kind: str
@@ -244,7 +282,7 @@ class _ListedTokenizer(Tokenizer):
     unknown_id: int = 3
 
     def __init__(self, vocabulary: Iterable[str]) -> None:
-        self.vocabulary = list(vocabulary)
+        self.vocabulary = _once_each(vocabulary)
         self._pieces = [*SPECIALS, *self.vocabulary]
         self._ids = {piece: id for id, piece in enumerate(self.vocabulary, start=len(SPECIALS))}
         self.mask_id = self._ids.get(MASK)
@@ -270,7 +308,8 @@ class _ListedTokenizer(Tokenizer):
         return spans
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self.joint.join(self._pieces[id] for id in ids if id < len(self) and not self.is_special(id))
+        known = (id for id in whole(ids) if 0 <= id < len(self) and not self.is_special(id))
+        return self.joint.join(self._pieces[id] for id in known)
 
     def label(self, id: int) -> str:
         return self.piece(id) if self.is_special(id) else shown(self.piece(id))
@@ -281,7 +320,7 @@ class _ListedTokenizer(Tokenizer):
         return self._pieces[id]
 
     def is_special(self, id: int) -> bool:
-        return id < len(SPECIALS) or id == self.mask_id
+        return 0 <= id < len(SPECIALS) or id == self.mask_id
 
     def to_json(self) -> str:
         return json.dumps({"kind": self.kind, "vocabulary": self.vocabulary}, ensure_ascii=False, indent=1)
@@ -350,6 +389,7 @@ class WordTokenizer(_ListedTokenizer):
         return re.sub(f"(?<=[{UNSPACED}]) | (?=[{UNSPACED}])", "", super().decode(ids))
 
 
+COUNTED = 2**32  # ids that the library can take, whether or not a vocabulary has them
 REMEMBERED = 1024  # texts whose ids are asked for again: when one is drawn, and when it is learned from
 
 
@@ -418,7 +458,7 @@ class PretrainedTokenizer(Tokenizer):
         return Encoding(text, tuple(map(_in_segment, tokens, encoded.type_ids)))
 
     def decode(self, ids: Sequence[int]) -> str:
-        return self._library.decode(list(ids), skip_special_tokens=True)
+        return self._library.decode([id for id in whole(ids) if 0 <= id < COUNTED], skip_special_tokens=True)
 
     def label(self, id: int) -> str:
         piece = self.piece(id)
@@ -442,7 +482,7 @@ class PretrainedTokenizer(Tokenizer):
             yield Token(id, self.piece(id), label, start, end, special, fragment, id == self.unknown_id)
 
     def piece(self, id: int) -> str:
-        piece = self._library.id_to_token(id)
+        piece = self._library.id_to_token(id) if 0 <= id < COUNTED else None
         if piece is None:
             raise self.no_such_id(id)
         return piece

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+import numpy
 import pytest
 import tokenizers
+import torch
 from tokenizers import decoders, models, normalizers, pre_tokenizers, processors
 
 from engine.config import AtlasError
@@ -16,6 +19,7 @@ from engine.tokenizers import (
     WordTokenizer,
     from_json,
     shown,
+    whole,
 )
 
 HARD = [
@@ -353,3 +357,51 @@ def test_masks_of_bert_and_roberta_are_known() -> None:
     library = tokenizers.Tokenizer(models.WordLevel({"[UNK]": 0, "[MASK]": 1}, unk_token="[UNK]"))
     library.add_special_tokens(["[MASK]"])
     assert PretrainedTokenizer(library).mask_id == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("", "this is not the text of a tokenizer.json: Expecting value: line 1 column 1 (char 0)"),
+        ("[]", "a tokenizer.json holds one object, not list"),
+        ("7", "a tokenizer.json holds one object, not int"),
+        ("{}", "this is not the text of a tokenizer.json: "),
+        ('{"kind": "word"}', "this is not the text of a tokenizer.json: 'vocabulary' is missing"),
+        ('{"kind": "word", "vocabulary": "abc"}', "the vocabulary of a tokenizer.json is a list of texts"),
+        ('{"kind": "character", "vocabulary": ["a", 1]}', "the vocabulary of a tokenizer.json is a list of texts"),
+        ('{"kind": "character", "vocabulary": ["a", "b", "a"]}', 'the vocabulary lists "a" twice'),
+        ('{"kind": "sentencepiece", "target": ""}', "this is not the text of a tokenizer.json: 'source' is missing"),
+        ('{"kind": "sentencepiece", "source": "", "target": "", "ids": {}}', "this is not the text of a "),
+    ],
+)  # fmt: skip
+def test_what_describes_no_tokenizer_is_refused_in_a_sentence(text: str, what: str) -> None:
+    with pytest.raises(AtlasError) as caught:
+        from_json(text)
+    assert str(caught.value).startswith(what)
+    assert what.endswith(": ") or what.endswith("of a ") or str(caught.value) == what
+
+
+@pytest.mark.parametrize("make", [CharacterTokenizer, WordTokenizer])
+def test_a_vocabulary_lists_each_piece_once(make: Callable[..., Tokenizer]) -> None:
+    with pytest.raises(AtlasError, match=r'^the vocabulary lists "b" twice$'):
+        make(["a", "b", "c", "b"])
+    assert make(["a", "b", "c"]).piece(5) == "b"
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_ids_that_no_vocabulary_has(kind: str) -> None:
+    tokenizer, limit = ALL[kind], len(ALL[kind])
+    for id in (-1, -(2**70), limit, 2**32, 2**70):
+        assert tokenizer.decode([id]) == ""
+        assert not tokenizer.is_special(id)
+        assert tokenizer.names(id) == (f"[{id}]", f"[{id}]")
+        for ask in (tokenizer.piece, tokenizer.label):
+            with pytest.raises(AtlasError, match=f"^id {id} is not among the {limit} of this vocabulary$"):
+                ask(id)
+
+
+def test_ids_are_whole_numbers() -> None:
+    assert whole(torch.tensor([3, -1])) == whole(numpy.array([3, -1])) == [3, -1]
+    for ids, said in (([1.5], "[1.5]"), (["a"], "['a']"), (3, "3"), (None, "None")):
+        with pytest.raises(AtlasError, match=f"^ids are a row of whole numbers, not {re.escape(said)}$"):
+            whole(ids)
