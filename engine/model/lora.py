@@ -9,7 +9,10 @@ Both change which parameters take gradients, of the model they are given.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
+from numbers import Integral, Real
+from typing import Any
 
 import torch
 import torch.nn.functional as F  # noqa: N812  (torch's own habit)
@@ -60,8 +63,9 @@ class LoRA(nn.Module):
 def add_lora(model: Transformer, rank: int, alpha: float, targets: Sequence[str], seed: int) -> None:
     """Give every matrix with one of these names, in attention and feed-forward layers, an update of its own.
 
-    All else is frozen. Leaves torch's global generator alone. Raises AtlasError for a name that no layer has, for a
-    rank that no matrix of these can have, and for a model that has updates already.
+    All else is frozen. Leaves torch's global generator alone. Raises AtlasError, before it changes anything, for a name
+    that no layer has, for a rank that no matrix of these can have, for an alpha or a seed that is none, and for a model
+    that has updates already.
     """
     if any(isinstance(module, LoRA) for module in model.modules()):
         raise AtlasError("this model has LoRA's matrices already: merge them first")
@@ -73,13 +77,21 @@ def add_lora(model: Transformer, rank: int, alpha: float, targets: Sequence[str]
             name=repr(unknown[0]), known=", ".join(known),
         )  # fmt: skip
     chosen = [(layer, name, linear) for layer, name, linear in found if name in targets]
-    limit = min(size for _, _, linear in chosen for size in linear.weight.shape)
-    if not 1 <= rank <= limit:
-        raise AtlasError("the rank {rank} must be from 1 to {limit}", rank=rank, limit=limit)
-    model.requires_grad_(False)
+    check_numbers(rank, alpha, seed, min(size for _, _, linear in chosen for size in linear.weight.shape))
     generator = torch.Generator().manual_seed(seed)
+    model.requires_grad_(False)
     for layer, name, linear in chosen:
         setattr(layer, name, LoRA(linear, rank, alpha, generator))
+
+
+def check_numbers(rank: Any, alpha: Any, seed: Any, limit: int) -> None:
+    """Raises AtlasError for a rank, an alpha or a seed that no updates can be made with; limit: the highest rank."""
+    if not isinstance(rank, Integral) or not 1 <= rank <= limit:
+        raise AtlasError("the rank {rank} must be a whole number from 1 to {limit}", rank=rank, limit=limit)
+    if not isinstance(alpha, Real) or not 0 < alpha < math.inf:
+        raise AtlasError("alpha {alpha} must be a number above 0 and not infinite", alpha=alpha)
+    if not isinstance(seed, Integral) or not 0 <= seed < 2**63:
+        raise AtlasError("the seed {seed} must be a whole number from 0 to 2^63 - 1", seed=seed)
 
 
 def merged(model: Transformer) -> Transformer:

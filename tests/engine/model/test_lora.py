@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 import torch
@@ -12,7 +14,7 @@ from engine.capture import taps
 from engine.config import AtlasError, ClassHead, FeedForwardConfig, TokenHead, TransformerConfig
 from engine.language_model import LanguageModel
 from engine.model.build import build
-from engine.model.lora import LoRA, add_lora, freeze_all_but_head, merged
+from engine.model.lora import LoRA, add_lora, check_numbers, freeze_all_but_head, merged
 from engine.model.transformer import EncoderDecoder, Transformer
 from engine.verify import verify
 from tests.engine.recipes import ASSEMBLIES, bert, config, language_model, llama, part, stack, vaswani
@@ -182,8 +184,8 @@ def test_a_head_that_is_none_of_its_own_cannot_learn_alone(settings: Transformer
     [
         (2, ("W_q", "W_gate"), "no layer has a matrix called 'W_gate'; there are W_q, W_k, W_v, W_o"),
         (2, (), "no layer has a matrix called ''; there are W_q, W_k, W_v, W_o"),
-        (0, ("W_q",), "the rank 0 must be from 1 to 16"),
-        (9, ("W_q", "W_v"), "the rank 9 must be from 1 to 8"),
+        (0, ("W_q",), "the rank 0 must be a whole number from 1 to 16"),
+        (9, ("W_q", "W_v"), "the rank 9 must be a whole number from 1 to 8"),
     ],
 )
 def test_what_cannot_be_added_is_refused(rank: int, targets: tuple[str, ...], sentence: str) -> None:
@@ -192,6 +194,36 @@ def test_what_cannot_be_added_is_refused(rank: int, targets: tuple[str, ...], se
         add_lora(model, rank, 4.0, targets, seed=0)
     assert str(refusal.value) == sentence
     assert all(parameter.requires_grad for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence"),
+    [
+        ((1.5, 4.0, 0), "the rank 1.5 must be a whole number from 1 to 16"),
+        (("2", 4.0, 0), "the rank 2 must be a whole number from 1 to 16"),
+        ((17, 4.0, 0), "the rank 17 must be a whole number from 1 to 16"),
+        ((2, math.nan, 0), "alpha nan must be a number above 0 and not infinite"),
+        ((2, math.inf, 0), "alpha inf must be a number above 0 and not infinite"),
+        ((2, 0, 0), "alpha 0 must be a number above 0 and not infinite"),
+        ((2, None, 0), "alpha None must be a number above 0 and not infinite"),
+        ((2, 4.0, -1), "the seed -1 must be a whole number from 0 to 2^63 - 1"),
+        ((2, 4.0, 2**63), "the seed 9223372036854775808 must be a whole number from 0 to 2^63 - 1"),
+        ((2, 4.0, 0.5), "the seed 0.5 must be a whole number from 0 to 2^63 - 1"),
+    ],
+)
+def test_numbers_that_make_no_updates(numbers: tuple[Any, Any, Any], sentence: str) -> None:
+    with pytest.raises(AtlasError) as refusal:
+        check_numbers(*numbers, limit=16)
+    assert str(refusal.value) == sentence
+
+
+@pytest.mark.parametrize(("rank", "alpha", "seed"), [(99, 4.0, 0), (2, math.nan, 0), (2, 4.0, -1)])
+def test_a_refusal_leaves_the_model_as_it_was(rank: int, alpha: float, seed: int) -> None:
+    model = build(llama())
+    with pytest.raises(AtlasError):
+        add_lora(model, rank, alpha, SELF, seed)
+    assert all(parameter.requires_grad for parameter in model.parameters())
+    assert not any(isinstance(module, LoRA) for module in model.modules())
 
 
 def test_updates_are_not_piled_up() -> None:
