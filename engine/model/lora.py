@@ -86,12 +86,16 @@ def add_lora(model: Transformer, rank: int, alpha: float, targets: Sequence[str]
 
 def check_numbers(rank: Any, alpha: Any, seed: Any, limit: int) -> None:
     """Raises AtlasError for a rank, an alpha or a seed that no updates can be made with; limit: the highest rank."""
-    if not isinstance(rank, Integral) or not 1 <= rank <= limit:
+    if not _within(Integral, rank, 1, limit):
         raise AtlasError("the rank {rank} must be a whole number from 1 to {limit}", rank=rank, limit=limit)
-    if not isinstance(alpha, Real) or not 0 < alpha < math.inf:
+    if not _within(Real, alpha, 0, math.inf) or alpha in (0, math.inf):
         raise AtlasError("alpha {alpha} must be a number above 0 and not infinite", alpha=alpha)
-    if not isinstance(seed, Integral) or not 0 <= seed < 2**63:
+    if not _within(Integral, seed, 0, 2**63 - 1):
         raise AtlasError("the seed {seed} must be a whole number from 0 to 2^63 - 1", seed=seed)
+
+
+def _within(kind: type, number: Any, least: float, most: float) -> bool:
+    return isinstance(number, kind) and least <= number <= most  # False for NaN
 
 
 def merged(model: Transformer) -> Transformer:
