@@ -1,97 +1,16 @@
-"""The curves of runs as plain arrays: what was measured after which step, of one run or of several side by side.
-
-A panel holds the lines of one quantity. Nothing is smoothed here; of a long line, stretches are told by their lowest
-and their highest point, so that no peak is lost. Axes: point, layer, step.
-"""
+"""The curves of runs, one panel a quantity: of one run, or of several side by side. A panel holds the lines."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from engine.training.runs.metrics import Metrics, Record
+from engine.analysis.lines import LayerMap, Line, Mark, Panel, Source, line, thinned
+from engine.training.runs.metrics import Metrics
 
-POINTS = 600  # of a line; more could not be told apart on screen
 COLUMNS = 200  # of a map
-Mark = Literal["batch", "held_out", "written", "head", "best"]
-Source = Literal["steps", "evaluations"]
-
-
-@dataclass(frozen=True, eq=False)
-class Line:
-    """mark: what of a run it is. run: whose it is, counted from 0, and label: what tells it from the others."""
-
-    label: str
-    mark: Mark
-    steps: np.ndarray  # (point,) int64, rising
-    values: np.ndarray  # (point,) float64
-    run: int = 0
-
-    def __post_init__(self) -> None:
-        assert self.steps.shape == self.values.shape
-
-
-@dataclass(frozen=True)
-class Panel:
-    """The lines of one quantity over the steps 0 to `until`."""
-
-    quantity: str
-    lines: tuple[Line, ...]
-    until: int
-
-
-@dataclass(frozen=True, eq=False)
-class LayerMap:
-    """One quantity of each layer over the steps 0 to `until`; NaN where a layer had none."""
-
-    quantity: str
-    layers: tuple[str, ...]
-    steps: np.ndarray  # (step,)
-    values: np.ndarray  # (layer, step)
-    until: int
-
-    def __post_init__(self) -> None:
-        assert self.values.shape == (len(self.layers), len(self.steps))
-
-
-def line(
-    metrics: Metrics, path: str, mark: Mark, *, source: Source = "steps", label: str = "", run: int = 0
-) -> Line:
-    """What stands under `path` ("loss", "evaluation.alignment.share") wherever it is a number."""
-    found = [(record["step"], number) for record in getattr(metrics, source)
-             if (number := number_at(record, path)) is not None]  # fmt: skip
-    steps, values = (
-        np.array([step for step, _ in found], dtype=np.int64),
-        np.array([v for _, v in found], float),
-    )
-    return Line(label, mark, *thinned(steps, values), run)
-
-
-def number_at(record: Record, path: str) -> float | None:
-    """None where there is nothing, or no number. A path goes down by names, or by places in a list."""
-    value: Any = record
-    for name in path.split("."):
-        if isinstance(value, Mapping):
-            value = value.get(name)
-        elif isinstance(value, list) and name.isdigit() and int(name) < len(value):
-            value = value[int(name)]
-        else:
-            return None
-    return None if isinstance(value, bool) or not isinstance(value, int | float) else float(value)
-
-
-def thinned(steps: np.ndarray, values: np.ndarray, limit: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
-    """At most about `limit` points: of equal stretches the lowest and the highest, in their order; the ends stay."""
-    if len(steps) <= limit:
-        return steps, values
-    kept = {0, len(steps) - 1}
-    for stretch in np.array_split(np.arange(len(steps)), limit // 2):
-        kept |= {int(stretch[values[stretch].argmin()]), int(stretch[values[stretch].argmax()])}
-    chosen = sorted(kept)
-    return steps[chosen], values[chosen]
 
 
 def losses(metrics: Metrics, until: int) -> Panel:
@@ -161,11 +80,18 @@ def by_layer(metrics: Metrics, name: str, until: int) -> LayerMap:
     return LayerMap(name, layers, steps, np.array(values, float).reshape(len(layers), len(steps)), until)
 
 
-def overlaid(quantity: str, runs: Sequence[tuple[str, Metrics]], until: int) -> Panel:
-    """One quantity of several runs, each line by its run's label."""
+def overlaid(
+    quantity: str, runs: Sequence[tuple[str, Metrics]], until: int, half_life: float | None = None
+) -> Panel:
+    """One quantity of several runs, each line by its run's label.
+
+    half_life: also the running mean of what was measured at each step; what was measured now and then stays as it is.
+    """
     mark, source, path = OVERLAID[quantity]
+    ways = [None] if half_life is None or source == "evaluations" else [None, half_life]
     lines = [
-        line(metrics, path, mark, source=source, label=label, run=number)
+        line(metrics, path, mark, source=source, label=label, run=number, half_life=way)
+        for way in ways  # means are drawn over what was measured
         for number, (label, metrics) in enumerate(runs)
     ]
     return Panel(quantity, tuple(lines), until)

@@ -22,7 +22,10 @@ class Slot:
 
 @dataclass(frozen=True)
 class Board:
-    """panel: height of a slot; title, note: sizes of words; names: room for the names of rows at its left."""
+    """panel: height of a slot; title, note: sizes of words; names: room for the names of rows at its left.
+
+    head: room on top for words that belong to all panels.
+    """
 
     name: str
     width: int
@@ -32,15 +35,16 @@ class Board:
     note: float
     names: int
     gap: int = 26
+    head: int = 0
 
     def height(self, count: int) -> int:
-        return self.panel * -(-count // self.columns)
+        return self.head + self.panel * -(-count // self.columns)
 
     def slot(self, index: int, names: float | None = None) -> Slot:
         """The slot of that number, row by row. names: room at the left in place of that for numbers."""
         row, column = divmod(index, self.columns)
         width = (self.width - self.gap * (self.columns - 1)) / self.columns
-        x0, y0 = column * (width + self.gap), row * self.panel
+        x0, y0 = column * (width + self.gap), self.head + row * self.panel
         left = x0 + (3.9 * self.note if names is None else names)
         top, bottom = y0 + 3.1 * self.title + 4, y0 + self.panel - 2.1 * self.note
         return Slot(x0, y0, left, top, x0 + width - 2.2 * self.note, bottom)

@@ -1,123 +1,29 @@
 """Attention over training time: a head's weights at one moment, and all moments of its loss and scores on one axis.
 
 Each moment is a frame, so that the figure plays without the app: cells change their colour, a line walks along the
-axis, which is even at first and then that of the logarithm of steps, as the snapshots are spaced. Nothing else moves.
+axis. Nothing else moves.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.analysis.over_time import Look, OverTime
-from engine.config import N_
+from engine.analysis.over_time import OverTime
 from engine.figures.drawing import CLEAR, Trace
-from engine.figures.glance import Plate, names
-from engine.figures.matrix import Grid, hidden_runs
-from engine.figures.theme import FONT, Theme, cell_weight, escape, mix, number
-from engine.figures.words import words
+from engine.figures.glance import names
+from engine.figures.matrix import hidden_runs
+from engine.figures.over_time_play import Form, Play, Translate
+from engine.figures.over_time_tracks import baseline, captions, color, curves, half_mark, ticks
+from engine.figures.quantities import SCORES
+from engine.figures.theme import FONT, Theme, cell_weight, escape, number
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Translate = Callable[[str], str]
-Track = tuple[str, np.ndarray]  # a quantity and its values, (moment, head)
-TITLES = {
-    "loss": N_("loss of this text, nats a token"),
-    "true_place": N_("on the true place, share"),
-    "repeats": N_("on what followed an earlier copy, weight"),
-    "previous": N_("on the token before, weight"),
-    "entropy": N_("entropy of a row, nats"),
-}
 PACE = {"hold": 450, "move": 250}  # milliseconds
-EVEN = 40  # the axis of time is about even up to this part of all steps
 FINE = 600  # cells; of more, weights travel with two decimals in place of three
-
-
-@dataclass(frozen=True)
-class Form:
-    """The sheet: plate for the matrix; x0, x1: of the axis of time; y0, y1: of the tracks; title, note: sizes."""
-
-    plate: Plate
-    width: int
-    height: int
-    x0: float
-    x1: float
-    y0: float
-    y1: float
-    title: float
-    note: float
-
-
-FORMS = {
-    "wide": Form(Plate("wide", 440, 440, 14, 64, 50, 44), 1216, 444, 540, 1196, 4, 410, title=13, note=11),
-    "talk": Form(Plate("talk", 690, 690, 34, 130, 80, 76), 1856, 696, 860, 1820, 4, 640, title=27, note=22),
-    "narrow": Form(Plate("narrow", 358, 358, 12, 50, 46, 28), 358, 810, 40, 346, 384, 770, title=13, note=11),
-}
-
-
-@dataclass(frozen=True)
-class Play:
-    """One head of one kind of attention through all moments, on one sheet."""
-
-    info: OverTime
-    kind: str
-    head: int  # among those of all layers
-    theme: Theme
-    form: Form
-    translate: Translate
-
-    @property
-    def look(self) -> Look:
-        return self.info.looks[self.kind]
-
-    @cached_property
-    def tracks(self) -> list[Track]:
-        """The loss where there is one, then every score of this attention."""
-        loss = [("loss", self.info.loss[:, None])] if np.isfinite(self.info.loss).all() else []
-        return [*loss, *self.look.scores.items()]
-
-    @cached_property
-    def xs(self) -> np.ndarray:
-        """(moment,) where each stands on the axis."""
-        return self.x(self.info.steps)
-
-    def x(self, steps: np.ndarray | Sequence[int]) -> np.ndarray:
-        form, last = self.form, max(1, int(self.info.steps[-1]))
-        knee = max(1.0, last / EVEN)
-        return form.x0 + (form.x1 - form.x0) * np.log1p(np.asarray(steps, float) / knee) / math.log1p(
-            last / knee
-        )
-
-    def box(self, track: int) -> tuple[float, float]:
-        """Top and bottom of a track's curves."""
-        form = self.form
-        each = (form.y1 - form.y0) / len(self.tracks)
-        return form.y0 + each * track + form.title * 1.9, form.y0 + each * (track + 1) - form.note * 0.9
-
-    def top(self, track: int) -> float:
-        """The value at the upper edge: 1 of shares and weights."""
-        name, values = self.tracks[track]
-        return max(float(values.max()), 1e-9) if name in ("loss", "entropy") else 1.0
-
-    def y(self, track: int, values: np.ndarray) -> np.ndarray:
-        upper, lower = self.box(track)
-        return lower - (lower - upper) * values / self.top(track)
-
-    def own(self, track: int) -> int:
-        """The column of the head that is shown."""
-        return self.head if self.tracks[track][1].shape[1] > 1 else 0
-
-    @cached_property
-    def grid(self) -> Grid:
-        plate, (rows, columns) = self.form.plate, self.look.weights.shape[2:]
-        side = min(plate.side, (plate.width - plate.left) / columns, (plate.height - plate.top) / rows)
-        return Grid(plate.left + side * np.arange(columns + 1), plate.top + side * np.arange(rows + 1), side)
 
 
 def over_time_figure(
@@ -208,10 +114,6 @@ def points(play: Play) -> tuple[list[Trace], list[Trace]]:
     return [base | changed[0]], changed
 
 
-def color(play: Play) -> list[str]:
-    return [play.theme.value if name == "loss" else play.theme.accent for name, _ in play.tracks]
-
-
 def hidden(play: Play) -> Trace:
     """What the mask hides, hatched."""
     return {
@@ -221,58 +123,6 @@ def hidden(play: Play) -> Trace:
             "shape": "/", "fgcolor": play.theme.hatch, "bgcolor": play.theme.faint, "size": 6, "solidity": 0.12,
         },
     }  # fmt: skip
-
-
-def curves(play: Play) -> list[Trace]:
-    """All heads of a track quietly, the one that is shown over them."""
-    drawn = []
-    for track, (_, values) in enumerate(play.tracks):
-        own = play.own(track)
-        rest = [head for head in range(values.shape[1]) if head != own]
-        quiet = mix(play.theme.ground, play.theme.muted, 0.45)
-        drawn += [stroke(play, track, head, quiet, 1) for head in rest]
-        drawn.append(stroke(play, track, own, color(play)[track], 2))
-    return drawn
-
-
-def stroke(play: Play, track: int, head: int, ink: str, width: float) -> Trace:
-    name, values = play.tracks[track]
-    place = play.look.places[head]
-    whose = (
-        ""
-        if name == "loss"
-        else play.translate("layer {layer}, head {head}").format(layer=place.layer, head=place.head)
-    )
-    numbers = [
-        f"{step:,}: {number(float(value))}"
-        for step, value in zip(play.info.steps, values[:, head], strict=True)
-    ]
-    return {
-        "type": "scatter", "mode": "lines", "line": {"color": ink, "width": width},
-        "x": play.xs.round(1).tolist(), "y": play.y(track, values[:, head]).round(1).tolist(),
-        "text": numbers, "hovertemplate": f"{escape(whose)}{'<br>' if whose else ''}%{{text}}<extra></extra>",
-    }  # fmt: skip
-
-
-def half_mark(play: Play) -> list[Trace]:
-    """Where the telling score first passes half of its final value."""
-    half = play.info.half(play.kind, play.head, play.look.telling)
-    track = [name for name, _ in play.tracks].index(play.look.telling)
-    if half is None:
-        return []
-    (x,), (upper, lower) = play.x([half]), play.box(track)
-    line: Trace = {
-        "type": "scatter", "mode": "lines", "x": [float(x)] * 2, "y": [upper, lower], "hoverinfo": "skip",
-        "line": {"color": play.theme.accent, "width": 1.6, "dash": "dot"},
-    }  # fmt: skip
-    said = play.translate("half at step {step}").format(step=f"{half:,}")
-    right = x > (play.form.x0 + play.form.x1) / 2
-    side = "middle left" if right else "middle right"
-    at = float(x) + (-4 if right else 4)
-    return [
-        line,
-        words([at], [upper + play.form.note * 0.4], [escape(said)], play.form.note, play.theme.accent, side),
-    ]
 
 
 def layout(play: Play) -> Trace:
@@ -303,62 +153,13 @@ def meta(play: Play) -> Trace:
     }  # fmt: skip
 
 
-def baseline(play: Play, track: int) -> Trace:
-    _, lower = play.box(track)
-    return {
-        "type": "line", "x0": play.form.x0, "x1": play.form.x1, "y0": lower, "y1": lower, "layer": "below",
-        "line": {"width": 1, "color": play.theme.rule},
-    }  # fmt: skip
-
-
-def note(play: Play, x: float, y: float, text: str, size: float, ink: str, anchor: str = "left") -> Trace:
-    return {
-        "xref": "x", "yref": "y", "x": x, "y": y, "xanchor": anchor, "yanchor": "middle", "showarrow": False,
-        "borderpad": 0, "text": text, "font": {"size": size, "color": ink},
-    }  # fmt: skip
-
-
-def captions(play: Play) -> list[Trace]:
-    """Each track's name above it; 0 and the highest value at its left."""
-    form, theme, drawn = play.form, play.theme, []
-    for track, (name, _) in enumerate(play.tracks):
-        upper, lower = play.box(track)
-        ink = color(play)[track]
-        drawn.append(
-            note(
-                play,
-                form.x0,
-                upper - form.title * 0.95,
-                escape(play.translate(TITLES[name])),
-                form.title,
-                ink,
-            )
-        )
-        for y, text in ((upper, number(play.top(track), 2)), (lower, "0")):
-            drawn.append(note(play, form.x0 - 6, y, text, form.note, theme.muted, "right"))
-    return drawn
-
-
-def ticks(play: Play) -> list[Trace]:
-    """The first moment, powers of ten, and the last."""
-    last = int(play.info.steps[-1])
-    marked = [0, *(10**power for power in range(1, 9) if last / EVEN < 10**power < last / 2), last]
-    said = [f"{step:,}" for step in marked[:-1]] + [play.translate("step {step}").format(step=f"{last:,}")]
-    y = play.form.y1 + play.form.note * 1.1
-    anchors = ["left", *["center"] * (len(marked) - 2), "right"]
-    return [
-        note(play, float(x), y, escape(text), play.form.note, play.theme.muted, anchor)
-        for x, text, anchor in zip(play.x(marked), said, anchors, strict=True)
-    ]
-
-
 def moments(play: Play) -> list[Trace]:
     """What a player shows of each moment: its step, and the numbers of the head."""
     _, info = play.translate, play.info
     last, drawn = int(info.steps[-1]), []
     for at, step in enumerate(info.steps.tolist()):
         sentence = ", ".join(
-            f"{_(TITLES[name])}: {cell_weight(value, wide=True) if play.top(track) == 1.0 else number(value)}"
+            f"{_(SCORES[name])}: {cell_weight(value, wide=True) if play.top(track) == 1.0 else number(value)}"
             for track, (name, values) in enumerate(play.tracks)
             for value in [float(values[at, play.own(track)])]
         )

@@ -8,6 +8,8 @@ import pandas as pd
 import streamlit as st
 
 from engine.analysis.curves import overlaid
+from engine.analysis.lines import Panel
+from engine.analysis.running_mean import usual_half_life
 from engine.figures.boards import BOARDS, Board
 from engine.figures.curves import curves_spec
 from engine.figures.theme import THEMES
@@ -20,29 +22,41 @@ from pages.components.language import _, language
 from pages.components.plot import kept, plot, room, sheet, theme_name
 
 KEY = "atlas-runs-curves"
-SHEETS = BOARDS | {"wide": Board("wide", 1216, 3, 176, title=13.5, note=11.5, names=78)}
-QUANTITIES = ("held_out_loss", "exact", "alignment")
+SHEETS = BOARDS | {"wide": Board("wide", 1216, 4, 176, title=13.5, note=11.5, names=78)}
+QUANTITIES = ("loss", "held_out_loss", "exact", "alignment")
 
 
 def curves(names: Sequence[str]) -> None:
-    """Of those runs that have begun; nothing of the numbers is smoothed."""
+    """Of those runs that have begun, as they were measured; a running mean over them where one is asked for."""
     known = [run for name in names if (run := runs.find(name)).config is not None]
     told = [(run, resources.metrics(run.folder)) for run in known]
     if not told:
         return
     until = max(run.config.training.steps for run, _metrics in told if run.config)
+    half_life = usual_half_life(until) if _smooth() else None
     form, theme = "talk" if state.view().talk else room(KEY), theme_name()
-    content = tuple((run.name, run.title, metrics.offset) for run, metrics in told)
+    content = tuple((run.name, metrics.offset) for run, metrics in told)
     drawn = kept(
-        KEY, (content, until, form, theme, language()),
-        lambda: sheet(curves_spec(_panels(told, until), theme=THEMES[theme], board=SHEETS[form], translate=_)),
+        KEY, (content, until, half_life, form, theme, language()),
+        lambda: sheet(
+            curves_spec(_panels(told, until, half_life), theme=THEMES[theme], board=SHEETS[form], translate=_)
+        ),
     )  # fmt: skip
     plot(drawn, key=KEY, label=_("Curves of {runs}").format(runs=", ".join(names)), name="runs")
 
 
-def _panels(told: Sequence[tuple[Run, Metrics]], until: int) -> list:
+def _smooth() -> bool:
+    """The switch, which is off until somebody wants it."""
+    key = f"atlas-runs-smooth-{language()}"
+    st.session_state[key] = state.view().smooth
+    return st.toggle(
+        _("Smooth the loss of batches"), key=key, on_change=lambda: state.update(smooth=st.session_state[key])
+    )
+
+
+def _panels(told: Sequence[tuple[Run, Metrics]], until: int, half_life: float | None) -> list[Panel]:
     named = [(run.name, metrics) for run, metrics in told]
-    drawn = [overlaid(quantity, named, until) for quantity in QUANTITIES]
+    drawn = [overlaid(quantity, named, until, half_life) for quantity in QUANTITIES]
     return [panel for panel in drawn if any(len(line.steps) for line in panel.lines)] or drawn[:1]
 
 

@@ -8,7 +8,8 @@ from functools import partial
 import streamlit as st
 
 from engine.analysis.over_time import OverTime
-from engine.figures.over_time import FORMS, over_time_spec
+from engine.figures.over_time import over_time_spec
+from engine.figures.over_time_play import FORMS
 from engine.figures.theme import THEMES
 from engine.training.probe import Probe
 from pages.components import controls, moments, panels, resources, state

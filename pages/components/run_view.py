@@ -12,7 +12,7 @@ from html import escape
 import streamlit as st
 
 from engine.analysis import curves
-from engine.analysis.curves import LayerMap, Panel
+from engine.analysis.lines import LayerMap, Panel
 from engine.figures.boards import BOARDS
 from engine.figures.curves import curves_spec
 from engine.figures.theme import THEMES

@@ -26,6 +26,7 @@ NAME_LIMIT = 200
 Kind = Literal["self", "masked", "cross"]
 TEXTS = ("text", "target", "second", "weights", "probe")
 NUMBERS = ("layer", "head", "query", "key", "step")
+SWITCHES = ("talk", "smooth")
 
 
 class ViewState(BaseModel):
@@ -50,6 +51,7 @@ class ViewState(BaseModel):
     probe: str | None = None
     site: str | None = Field(default=None, pattern=r"^(self|masked|cross)\.[0-9]{1,3}\.[0-9]{1,3}$")
     runs: str | None = Field(default=None, max_length=NAME_LIMIT)
+    smooth: bool = False
     step: int | None = Field(default=None, ge=0)
 
 
@@ -120,9 +122,9 @@ def _parse_number(name: str, raw: str) -> tuple[int | None, list[Note]]:
 
 def write(view: ViewState) -> dict[str, str]:
     """The query parameters of `view`: all but the beat, and texts only up to TEXT_LIMIT characters."""
-    given = view.model_dump(exclude_none=True, exclude={"beat", "talk"})
+    given = view.model_dump(exclude_none=True, exclude={"beat", *SWITCHES})
     params = {"v": str(VERSION)} | {name: str(value) for name, value in given.items()}
-    params |= {"talk": "1"} if view.talk else {}
+    params |= {name: "1" for name in SWITCHES if getattr(view, name)}
     return {name: value for name, value in params.items() if len(value) <= TEXT_LIMIT}
 
 

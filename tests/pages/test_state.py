@@ -10,7 +10,7 @@ from pages.components.state import NUMBERS, TEXT_LIMIT, TEXTS, ViewState, printa
 
 VIEW = ViewState(
     lang="zh", model="smollm2-135m", text="tag <b> & “it”", target="a\nb", second="她", kind="masked",
-    layer=13, head=8, query=7, key=0, talk=True, weights="W=1,0.5",
+    layer=13, head=8, query=7, key=0, talk=True, smooth=True, weights="W=1,0.5",
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.analysis import curves
+from engine.analysis import curves, lines
 from engine.training.runs import metrics
 from engine.training.runs.metrics import Metrics
 
@@ -39,7 +39,7 @@ def run(tmp_path: Path) -> Metrics:
     return metrics.read(path)
 
 
-def points(line: curves.Line) -> list[tuple[int, float]]:
+def points(line: lines.Line) -> list[tuple[int, float]]:
     return list(zip(line.steps.tolist(), line.values.tolist(), strict=True))
 
 
@@ -95,6 +95,23 @@ def test_several_runs_lie_over_each_other_each_with_its_name(run: Metrics) -> No
     assert points(panel.lines[1]) == [(2, 0.25), (4, 0.75)]
 
 
+def test_a_running_mean_lies_over_what_was_measured_at_each_step(run: Metrics) -> None:
+    panel = curves.overlaid("loss", [("a", run), ("b", run)], until=4, half_life=1)
+    assert [(line.label, line.half_life) for line in panel.lines] == [
+        ("a", None),
+        ("b", None),
+        ("a", 1),
+        ("b", 1),
+    ]
+    assert points(panel.lines[0]) == [(1, 4.0), (2, 3.0), (3, 2.0), (4, 1.0)]
+    assert points(panel.lines[2])[:2] == [(1, 4.0), (2, pytest.approx((4 / 2 + 3) / 1.5))]
+
+
+def test_what_was_measured_now_and_then_is_never_smoothed(run: Metrics) -> None:
+    panel = curves.overlaid("held_out_loss", [("a", run)], until=4, half_life=1)
+    assert [points(line) for line in panel.lines] == [[(2, 2.5), (4, 1.5)]]
+
+
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
@@ -109,13 +126,13 @@ def test_several_runs_lie_over_each_other_each_with_its_name(run: Metrics) -> No
 )
 def test_only_numbers_are_numbers(path: str, expected: float | None) -> None:
     record = {"loss": 1, "list": [4, 5], "none": None, "flag": True, "word": "1"}
-    assert curves.number_at(record, path) == expected
+    assert lines.number_at(record, path) == expected
 
 
 def test_of_a_long_line_no_peak_is_lost_and_no_point_is_made_up() -> None:
     steps, values = np.arange(1, 10_001), np.sin(np.arange(10_000) / 40.0)
     values[7_777], values[1_234] = 50.0, -50.0
-    few_steps, few = curves.thinned(steps, values, limit=200)
+    few_steps, few = lines.thinned(steps, values, limit=200)
     assert len(few) <= 202
     assert {few.max(), few.min()} == {50.0, -50.0}
     assert (few_steps[0], few_steps[-1]) == (1, 10_000)
@@ -125,4 +142,4 @@ def test_of_a_long_line_no_peak_is_lost_and_no_point_is_made_up() -> None:
 
 def test_a_short_line_stays_as_it_is() -> None:
     steps, values = np.array([1, 2, 3]), np.array([3.0, 1.0, 2.0])
-    assert curves.thinned(steps, values)[1] is values
+    assert lines.thinned(steps, values)[1] is values

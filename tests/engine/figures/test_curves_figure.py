@@ -7,12 +7,14 @@ import base64
 import numpy as np
 import pytest
 
-from engine.analysis.curves import LayerMap, Line, Mark, Panel
 from engine.analysis.glance import Glance
 from engine.analysis.head_walk import HeadPlace
+from engine.analysis.lines import LayerMap, Line, Mark, Panel
+from engine.figures.axes import powers, round_half
 from engine.figures.boards import BOARDS
-from engine.figures.curves import LEGENDS, TITLES, curves, curves_spec, powers, round_half
+from engine.figures.curves import curves, curves_spec
 from engine.figures.glance import PLATES, glance_figure, glance_spec
+from engine.figures.quantities import LEGENDS, TITLES
 from engine.figures.theme import DARK, LIGHT
 
 
@@ -87,6 +89,31 @@ def test_one_run_is_told_by_what_its_lines_are_and_several_by_their_names():
     assert "b &amp; c" in legend(several)
     assert several["data"][0]["line"]["color"] != several["data"][1]["line"]["color"]
     assert several["data"][0]["text"] == "&lt;b&gt;a"
+
+
+def test_names_of_many_runs_stand_in_rows_above_all_panels():
+    lines = [line(label=f"a run with a long name, {run}", run=run) for run in range(5)]
+    spec = spec_of(Panel("loss", tuple(lines), 10), board="narrow")
+    rows = [note for note in spec["layout"]["annotations"] if "━" in note["text"]]
+    assert sum(note["text"].count("━") for note in rows) == 5
+    assert len(rows) > 1
+    top = spec["layout"]["yaxis"]["domain"][1]
+    assert all(top < note["y"] <= 1 for note in rows)
+    assert len({note["y"] for note in rows}) == len(rows)
+
+
+def test_what_was_measured_stays_in_sight_behind_its_mean_and_the_sheet_says_which():
+    raw, calm = line(), Line("", "batch", np.array([1, 2]), np.array([4.0, 3.0]), half_life=20)
+    spec = spec_of(Panel("loss", (raw, calm), 10))
+    behind, over = spec["data"]
+    assert numbers(behind["y"]) == [4.0, 2.0]
+    assert behind["line"]["color"] != over["line"]["color"]
+    assert behind["line"]["width"] < over["line"]["width"]
+    said = [note["text"] for note in spec["layout"]["annotations"]]
+    assert [words for words in said if "half-life 20 steps" in words]
+    without = spec_of(Panel("loss", (raw,), 10))
+    assert not [note for note in without["layout"]["annotations"] if "half-life" in note["text"]]
+    assert without["data"][0]["line"]["color"] == over["line"]["color"]
 
 
 def test_what_has_no_points_yet_is_not_in_the_legend():

@@ -10,7 +10,8 @@ import pytest
 
 from engine.analysis.head_walk import HeadPlace
 from engine.analysis.over_time import Look, OverTime
-from engine.figures.over_time import FORMS, Play, over_time_figure, over_time_spec
+from engine.figures.over_time import over_time_figure, over_time_spec
+from engine.figures.over_time_play import FORMS, Play
 from engine.figures.theme import DARK, LIGHT
 from engine.training.probe import Probe
 
