@@ -12,6 +12,7 @@ import json
 import platform
 import shutil
 import sys
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,10 @@ import torch
 from safetensors.torch import save
 
 from engine.config import AtlasError
+from engine.model.transformer import Transformer
 from engine.training.examples import Image
 from engine.training.loop import Training, train
-from engine.training.measure import report
+from engine.training.measure import evaluate, report
 from engine.training.model_folder import load_checkpoint, save_checkpoint
 from engine.training.objectives import objective_of
 from engine.training.pocket import write_pocket
@@ -79,7 +81,7 @@ def make(name: str, out: str, count: int) -> None:
             )
         if record.step in recipe.snapshots:
             told.append(kept(run, folder))
-    card = {**card_of(run, report(run.model, task, count)), "on_the_way": [*told, figures(run)]}
+    card = {**card_of(run, report(run.model, task, count)), "on_the_way": [*told, figures(run.model, run)]}
     save_checkpoint(out, run.config, run.model, task.tokenizer, card)
     if images := one_of_each(task):
         (folder.path / "images.json").write_text(json.dumps(images) + "\n", encoding="utf-8")
@@ -93,14 +95,17 @@ def one_of_each(task: Task) -> dict[str, Image]:
 
 
 def kept(run: Training, folder: RunFolder) -> dict[str, Any]:
-    """The weights as they are now, written beside those that come; and what they are worth."""
-    save_weights(folder.snapshot(run.step), run.weights())
-    return figures(run)
+    """The weights as they are now, written in half precision, to be small; and what is so written is worth."""
+    halves = {name: weight.half() for name, weight in run.weights().items()}
+    save_weights(folder.snapshot(run.step), halves)
+    rounded = deepcopy(run.model)
+    rounded.load_state_dict(halves)
+    return figures(rounded, run)
 
 
-def figures(run: Training) -> dict[str, Any]:
+def figures(model: Transformer, run: Training) -> dict[str, Any]:
     """share, mass: those of the best head, where the task knows where answers stand; see `Alignment`."""
-    found = run.judge()
+    found = evaluate(model, run.task, run.held_out)
     return {
         "step": run.step,
         "loss": found.loss,

@@ -4,7 +4,8 @@ config.json          the settings of the model
 model.safetensors    its weights
 tokenizer.json       its vocabulary
 card.json            where it comes from and what was measured; has a name and a title at least
-snapshots/           where there are any: step-000100.safetensors, its weights after so many steps, as a run keeps them
+snapshots/           where there are any: step-000100.safetensors, its weights after so many steps, as a run keeps them;
+                     those that come with the project in half precision, computed with in single
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def fitted(config: TransformerConfig, tokenizer: Tokenizer, folder: Path, file: 
     model = build_empty(config)
     _refuse_others(path, shapes, model)
     model.load_state_dict(tensors, strict=True, assign=True)
-    return model.eval()
+    return model.float().eval()
 
 
 def _text(path: Path) -> str:
