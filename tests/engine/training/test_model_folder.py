@@ -45,12 +45,12 @@ def test_engine_load_takes_the_folder(folder: Path) -> None:
 
 def test_a_snapshot_in_half_precision_is_computed_with_in_single(folder: Path) -> None:
     weights = load_file(folder / "model.safetensors")
-    weights["head.bias"] = torch.full((10,), 1 / 3)
+    weights["encoder.norm.bias"] = torch.full((32,), 1 / 3)
     (folder / "snapshots").mkdir()
     path = folder / "snapshots" / "step-000007.safetensors"
     save_file({name: value.half() for name, value in weights.items()}, path)
     lm = engine.load(path)
-    assert lm.parameter("head.bias").tolist() == [0.333251953125] * 10  # 1365 / 4096, the half that is nearest
+    assert lm.parameter("encoder.norm.bias").tolist() == [0.333251953125] * 32  # 1365 / 4096, the half that is nearest
     assert {value.dtype for value in lm.model.parameters()} == {torch.float32}
     assert lm.trace("abc", "ab").logits.dtype == torch.float32
 
