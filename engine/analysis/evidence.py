@@ -17,12 +17,14 @@ class Measure:
     """One quantity of both listings, in `unit` ("" for a pure number). A value may be NaN or infinite: that is news.
 
     Where a listing ends in an error instead, its text is the value; None where there is nothing to measure.
+    timed: measured by this machine's clock, so that it differs from time to time.
     """
 
     label: str
     broken: float | str | None
     mended: float | str | None
     unit: str = ""
+    timed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +41,17 @@ class Curve:
 
 @dataclass(frozen=True)
 class Curves:
-    """One quantity over another; each listing may have several curves. log: whether values want that axis."""
+    """One quantity over another; each listing may have several curves. log: whether values want that axis.
+
+    timed: as for a measure.
+    """
 
     quantity: str
     over: str
     broken: tuple[Curve, ...]
     mended: tuple[Curve, ...]
     log: bool = False
+    timed: bool = False
 
 
 @dataclass(frozen=True, eq=False)

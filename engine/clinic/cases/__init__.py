@@ -9,6 +9,9 @@ from engine.config import AtlasError
 
 NAMES = (
     "mask_times_infinity",
+    "learning_rate_too_high",
+    "no_warmup",
+    "scores_not_scaled",
 )  # fmt: skip
 
 
