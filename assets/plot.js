@@ -12,6 +12,7 @@ const MANY = 16; // stops, from which their dots are small and only the one of n
 const REST_MS = 350; // standing still for so long, the step is what the visitor wants to see
 const NARROW_BELOW = 700;
 const ASIDE_PX = 13.5; // size of the notes beside the figure; they shrink a little before they leave the sheet
+const LEAST = 0.7; // of its size in full width: as small as a sheet becomes so that it and its words are seen together
 const SCRIPT_END = "</" + "script>"; // in one piece it would end this very script in an exported page
 
 const instances = new WeakMap();
@@ -135,6 +136,13 @@ function between(edges, value) {
   return edges.findIndex((edge, index) => value >= edge && value < edges[index + 1]);
 }
 
+/** How far down its page a node begins, wherever the page is scrolled to. */
+function fromTop(node) {
+  let top = 0;
+  for (let at = node; at; at = at.offsetParent) top += at.offsetTop;
+  return top;
+}
+
 const still = () => window.matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 /** Whether a key belongs to what has the focus: a text field, or a control that uses arrows itself. */
@@ -174,8 +182,11 @@ class Plot {
     root.append(this.root);
     this.step = 0;
     this.speed = 1;
-    this.resizing = new ResizeObserver(() => this.fit());
-    this.resizing.observe(root);
+    this.refit = () => this.fit();
+    this.resizing = new ResizeObserver(() => requestAnimationFrame(this.refit));
+    // What appears above the figure moves it without a change of its size; some ancestor grows by it.
+    for (let node = root; node; node = node.parentElement) this.resizing.observe(node);
+    window.addEventListener("resize", this.refit);
     this.canvas.addEventListener("click", (event) => this.click(event));
   }
 
@@ -232,6 +243,7 @@ class Plot {
   destroy() {
     this.pause();
     this.resizing.disconnect();
+    window.removeEventListener("resize", this.refit);
     if (this.rewrite) window.navigation.removeEventListener("currententrychange", this.rewrite);
     if (stepper === this) stepper = null;
     window.Plotly?.purge(this.canvas);
@@ -313,9 +325,8 @@ class Plot {
     jump(event);
   }
 
-  /** Title, sentence, equation, slider and source line of the step. */
-  speak() {
-    const step = this.steps[this.step];
+  /** Title, sentence and equation of a step. */
+  caption(step) {
     const title = element("h3", "ap-title", step.heading || `${step.beat} · ${step.title}`);
     const sentence = element("p", "ap-sentence", step.sentence);
     const equation = element("p", "ap-equation");
@@ -323,7 +334,13 @@ class Plot {
     const talk = element("div", "ap-said");
     talk.setAttribute("aria-live", "polite");
     talk.append(title, sentence);
-    this.words.replaceChildren(talk, equation);
+    return [talk, equation];
+  }
+
+  /** Caption, slider and source line of the step. */
+  speak() {
+    const step = this.steps[this.step];
+    this.words.replaceChildren(...this.caption(step));
     const now = this.beats().findIndex((beat) => beat.beat === step.beat);
     this.dots.forEach((dot, index) => {
       dot.classList.toggle("ap-done", index < now);
@@ -464,7 +481,7 @@ class Plot {
       this.host.room(wanted);
     }
     const { meta } = layout;
-    this.scale = meta?.scroll ? 1 : Math.min(2, room / layout.width);
+    this.scale = meta?.scroll ? 1 : this.together(Math.min(2, room / layout.width), layout.height);
     this.scaler.style.transform = `scale(${this.scale})`;
     this.scaler.style.width = `${layout.width}px`;
     this.stage.style.height = `${layout.height * this.scale}px`;
@@ -485,13 +502,40 @@ class Plot {
     }
   }
 
-  /** Which query and key a click means: a cell of the matrix both, a column of the ledger its key. */
+  /** `scale`, or what of it lets the sheet stand on one screen with the words of every step; not less than LEAST of it. */
+  together(scale, height) {
+    if (!this.steps.length) return scale;
+    const room = window.innerHeight - fromTop(this.stage) - this.tallest();
+    return room < LEAST * scale * height ? scale : Math.min(scale, room / height);
+  }
+
+  /** Height of what stands below the sheet at the step with most to say, so that the sheet is one size at all of them. */
+  tallest() {
+    const { stamp } = this.data;
+    const width = this.dock.clientWidth;
+    if (this.measured?.stamp === stamp && this.measured.width === width) return this.measured.height;
+    const trial = element("div", "ap-words ap-trial");
+    for (const step of this.steps) {
+      const words = element("div");
+      words.append(...this.caption(step));
+      trial.append(words);
+    }
+    this.words.after(trial);
+    const height = this.dock.offsetHeight + trial.offsetHeight - this.words.offsetHeight;
+    trial.remove();
+    this.measured = { stamp, width, height };
+    return height;
+  }
+
+  /** What a click means: a tile its number, a cell of the matrix query and key, a column of the ledger its key. */
   click(event) {
     const { meta } = this.data.figure.layout;
-    if (!meta?.columns) return;
     const box = this.canvas.getBoundingClientRect();
     const x = (event.clientX - box.left) / this.scale;
     const y = (event.clientY - box.top) / this.scale;
+    const tile = (meta?.tiles || []).findIndex(([x0, y0, x1, y1]) => x >= x0 && x < x1 && y >= y0 && y < y1);
+    if (tile >= 0) return this.host.pick({ tile });
+    if (!meta?.columns) return;
     const shown = meta.aside || meta.whole || this.steps[this.step]?.beat === 9;
     const query = shown ? between(meta.matrix.ys, y) : -1;
     const key = shown ? between(meta.matrix.xs, x) : -1;

@@ -33,8 +33,9 @@ def problem(sentence: str) -> None:
 
 def notes(sentences: Sequence[str]) -> None:
     """Sentences the visitor should have read, above the page."""
-    for sentence in sentences:
-        st.html(f'<p class="atlas-note" role="status" dir="auto">{escape(sentence)}</p>')
+    said = "".join(f'<p class="atlas-note" role="status" dir="auto">{escape(one)}</p>' for one in sentences)
+    if said:
+        st.html(f'<div class="atlas-notes">{said}</div>')
 
 
 def statement(words: str) -> None:

@@ -91,6 +91,36 @@ def test_the_opening_sentence_fits_at_every_beat(real_screen: Screen, talk: bool
     assert wrong == {}
 
 
+NOTED = {"layer": "99", "head": "99", "query": "99", "key": "99", "kind": "self", "foo": "1", "bar": "2"}
+
+
+@pytest.mark.parametrize("size", [LAPTOP, STAGE], ids=str)
+@pytest.mark.parametrize("talk", [False, True], ids=["page", "stage"])
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_whatever_is_noted_above_the_figure_its_words_cover_none_of_it(
+    screen: Screen, lang: str, talk: bool, size: tuple[int, int]
+) -> None:
+    look = Look("attention", lang, "light", talk, size)
+    show(screen, look, "/attention", model="dates", text="3 June 2025 ♥", **NOTED)
+    assert len(screen.notes) == 7, "four numbers out of range, two that mean nothing, one about the text"
+    for key in ("Home", "4", "End"):
+        screen.press(key)
+        screen.frames(2)
+        assert faults(screen, fits=True) == []
+
+
+def test_a_note_that_comes_later_finds_room_and_gives_it_back(screen: Screen) -> None:
+    screen.open(model="dates", text="3 June 2025")
+    width = "document.querySelector('.ap-figure').getBoundingClientRect().width"
+    whole = screen.page.evaluate(width)
+    for text, shown in {"3 June 2025 ♥": "smaller", "3 June 2024": "whole"}.items():
+        with screen.redrawn():
+            screen.write(text)
+        screen.frames(3)
+        assert faults(screen, fits=True) == []
+        assert (screen.page.evaluate(width) < whole) == (shown == "smaller")
+
+
 def test_the_theme_can_be_switched_and_the_figure_follows(screen: Screen) -> None:
     screen.open(model="pocket", beat=9)
     with screen.redrawn():
