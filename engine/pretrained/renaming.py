@@ -5,6 +5,7 @@ A rule is a pattern and our name for what it matches, or several names where one
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -50,8 +51,8 @@ def plan(
     """Which checkpoint key fills which parameter: {our name: their key}.
 
     Each key is renamed by the first rule whose pattern matches it whole. Raises AtlasError listing what is
-    missing, what nothing knows, and two keys that mean the same parameter; a model that is only partly
-    loaded does not exist.
+    missing, by the names that a file has for it, what nothing knows, and two keys that mean the same parameter; a
+    model that is only partly loaded does not exist.
     """
     needed = set(needed)
     found: dict[str, str] = {}
@@ -71,8 +72,39 @@ def plan(
                     what=what, first=found[ours], second=key, ours=ours,
                 )  # fmt: skip
             found[ours] = key
-    _refuse_gaps(what, sorted(needed - set(found)), unknown)
+    _refuse_gaps(what, theirs(sorted(needed - set(found)), table), unknown)
     return found
+
+
+def theirs(names: Sequence[str], table: Table) -> list[str]:
+    """What a file calls parameters of ours, without prefixes: rules read backwards, the first of other spellings.
+
+    A parameter keeps our name where no rule gives it, or one that leaves open which of several tensors it is.
+    """
+    backwards = [
+        # \1 in our name stands for any text, which then takes the place of the first group
+        (re.compile(re.sub(r"\\\\(\d)", r"(?P<group\1>.+)", re.escape(ours))), pattern)
+        for pattern, replacement in table
+        for ours in ((replacement,) if isinstance(replacement, str) else replacement)
+    ]
+    return [*dict.fromkeys(_backwards(name, backwards, table) for name in names)]
+
+
+def _backwards(name: str, backwards: list[tuple[re.Pattern[str], str]], table: Table) -> str:
+    for ours, pattern in backwards:
+        if match := ours.fullmatch(name):
+            key = _literal(pattern, match.groupdict())
+            if name in _rename(key, table):
+                return key
+    return name
+
+
+def _literal(pattern: str, groups: dict[str, str]) -> str:
+    """A text for a pattern: what its groups hold, the first of alternatives."""
+    count = itertools.count(1)
+    filled = re.sub(r"\((?!\?)[^()]*\)", lambda it: groups.get(f"group{next(count)}", it[0]), pattern)
+    first = re.sub(r"\(\?:([^()|]*)\|.*\)", r"\1", filled)
+    return re.sub(r"\\(\W)", r"\1", first)
 
 
 def _rename(key: str, table: Table) -> list[str]:

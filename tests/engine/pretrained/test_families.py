@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from engine.config import AtlasError
-from engine.pretrained import bert, hf_config, llama
+from engine.pretrained import bert, gpt2, gpt_neox, hf_config, llama, renaming, t5
 from engine.pretrained.loader import load
 from tests.engine.pretrained import checkpoints
 from tests.engine.pretrained.comparison import assert_same
@@ -109,7 +109,7 @@ def test_a_prefix_inside_a_name_is_part_of_it(tmp_path):
     weights["model.layers.0.module.mlp.up_proj.weight"] = weights.pop("model.layers.0.mlp.up_proj.weight")
     save_file(weights, folder / "model.safetensors")
     with pytest.raises(
-        AtlasError, match=r"lacks 1 .*layers\.0\.feed_forward\.W_in.*nothing knows .*module\.mlp"
+        AtlasError, match=r"lacks 1 .*\(layers\.0\.mlp\.up_proj\.weight\).*nothing knows .*module\.mlp"
     ):
         load(folder)
 
@@ -130,7 +130,9 @@ def test_a_half_matching_file_lists_what_is_missing_and_is_refused(tmp_path):
     weights = load_file(folder / "model.safetensors")
     half = {key: value for key, value in weights.items() if ".self_attn." not in key}
     save_file(half, folder / "model.safetensors")
-    with pytest.raises(AtlasError, match=r"lacks 12 of the tensors .*self_attention\.W_k\.weight.*\(\+8\)"):
+    with pytest.raises(
+        AtlasError, match=r"lacks 12 of the tensors .*\(layers\.0\.self_attn\.k_proj\.weight.*\(\+8\)"
+    ):
         load(folder)
 
 
@@ -252,3 +254,34 @@ def test_berts_of_another_kind_are_refused_by_name():
         bert.config_from_hf({**whole, "is_decoder": True})
     with pytest.raises(AtlasError, match="d_model 9 is not divisible by n_heads 4"):
         bert.config_from_hf({**whole, "hidden_size": 9})
+
+
+@pytest.mark.parametrize(
+    ("table", "ours", "theirs"),
+    [
+        (bert.RENAMES, ["embedding.table.weight"], ["embeddings.word_embeddings.weight"]),
+        (
+            bert.RENAMES,
+            ["encoder.layers.11.self_attention.W_q.bias", "encoder.layers.0.feed_forward_residual.post.weight"],
+            ["encoder.layer.11.attention.self.query.bias", "encoder.layer.0.output.LayerNorm.weight"],
+        ),
+        (bert.GGUF_RENAMES, ["encoder.layers.3.self_attention.W_k.bias"], ["blk.3.attn_k.bias"]),
+        (
+            gpt2.RENAMES,
+            [f"decoder.layers.7.self_attention.W_{which}.weight" for which in "qkvo"],
+            ["h.7.attn.c_attn.weight", "h.7.attn.c_proj.weight"],
+        ),
+        (gpt_neox.RENAMES, ["head.weight"], ["embed_out.weight"]),
+        (t5.RENAMES, ["embedding.table.weight"], ["shared.weight"]),
+        (
+            t5.RENAMES,
+            ["decoder.layers.2.cross_attention.W_v.weight"],
+            ["decoder.block.2.layer.1.EncDecAttention.v.weight"],
+        ),
+        (t5.GGUF_RENAMES, ["encoder.positions.table.weight"], ["enc.blk.0.attn_rel_b.weight"]),
+        (t5.RENAMES, ["encoder.layers.2.feed_forward.W_out.weight"], ["encoder.layers.2.feed_forward.W_out.weight"]),
+        (t5.RENAMES, ["what.no.rule.knows"], ["what.no.rule.knows"]),
+    ],
+)  # fmt: skip
+def test_a_missing_parameter_goes_by_the_name_that_files_have_for_it(table, ours, theirs):
+    assert renaming.theirs(ours, table) == theirs
