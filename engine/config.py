@@ -8,18 +8,14 @@ combination cannot be written down. Only engine/model/build.py turns these setti
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    NonNegativeInt,
-    PositiveFloat,
-    PositiveInt,
-    ValidationError,
-    model_validator,
-)
+from pydantic import Field, model_validator
+
+from engine.errors import N_ as N_  # what others look for here
+from engine.errors import AtlasError as AtlasError
+from engine.settings import LARGEST, Count, Index, Positive
+from engine.settings import Settings as Settings
 
 Assembly = Literal["encoder-only", "decoder-only", "encoder-decoder"]
 
@@ -32,52 +28,14 @@ if TYPE_CHECKING:  # a reader always finds a value
     ResolvedScale = float
     Switch = bool
 else:  # a writer may leave it out
-    Resolved = PositiveInt | None
-    ResolvedWidth = NonNegativeInt | None
-    ResolvedScale = PositiveFloat | None
+    Resolved = Count | None
+    ResolvedWidth = Index | None
+    ResolvedScale = Positive | None
     Switch = bool | None
 
-
-class AtlasError(ValueError):
-    """Whatever the engine refuses: one sentence for people, saying what, where and the limit.
-
-    `str(error)` is the English sentence; `error.template` and `error.values` let a screen say it in
-    another language.
-    """
-
-    def __init__(self, template: str, **values: Any) -> None:
-        self.template = template
-        self.values = values
-        super().__init__(template.format(**values))
-
-
-def N_(message: str) -> str:  # noqa: N802 (gettext's own name)
-    """Mark words of the engine that a screen shows, so that they are translated there."""
-    return message
-
-
-class Settings(BaseModel):
-    """Frozen values that travel as JSON. Whatever does not fit, or is not known, is refused with an AtlasError."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    if not TYPE_CHECKING:  # a checker shall see the typed constructor that pydantic generates
-
-        def __init__(self, /, **values: Any) -> None:  # a key, too, may be called self
-            try:
-                super().__init__(**values)
-            except ValidationError as error:
-                raise _first_sentence(error) from None
-
-
-def _first_sentence(error: ValidationError) -> AtlasError:
-    """The first thing wrong as one sentence: our own where we raised it, else pydantic's with its place."""
-    first = error.errors()[0]
-    own = first.get("ctx", {}).get("error")
-    if isinstance(own, AtlasError):
-        return own
-    where = ".".join(str(part) for part in first["loc"]) or error.title
-    return AtlasError("{where}: {what}", where=where, what=first["msg"])
+MOST_LAYERS = 4096  # the deepest that was trained had 1,000 (Wang et al. 2022)
+Base = Annotated[float, Field(ge=1.0, le=1e30)]  # waves get longer, and float32 holds the longest
+Factor = Annotated[float, Field(ge=1.0, le=1e30)]
 
 
 class NoPositions(Settings):
@@ -93,7 +51,7 @@ class Sinusoidal(Settings):
     """
 
     scheme: Literal["sinusoidal"] = "sinusoidal"
-    base: PositiveFloat = 10_000.0
+    base: Base = 10_000.0
     order: Literal["neighbours", "halves"] = "neighbours"
 
 
@@ -107,7 +65,7 @@ class Linear(Settings):
     """Every angle is divided by the factor, as if positions lay closer (Chen et al. 2023)."""
 
     kind: Literal["linear"] = "linear"
-    factor: float = Field(ge=1.0)
+    factor: Factor
 
 
 class Llama3(Settings):
@@ -117,10 +75,10 @@ class Llama3(Settings):
     """
 
     kind: Literal["llama3"] = "llama3"
-    factor: float = Field(ge=1.0)
-    low: PositiveFloat = 1.0
-    high: PositiveFloat = 4.0
-    original: PositiveInt = 8192
+    factor: Factor
+    low: Positive = 1.0
+    high: Positive = 4.0
+    original: Count = 8192
 
     @model_validator(mode="after")
     def _in_order(self) -> Llama3:
@@ -133,7 +91,7 @@ class Factors(Settings):
     """Every wave is divided by a factor of its own, fastest first: what any stretching amounts to."""
 
     kind: Literal["factors"] = "factors"
-    factors: tuple[Annotated[float, Field(gt=0.0, allow_inf_nan=False)], ...]
+    factors: tuple[Positive, ...]
 
 
 Scaling = Linear | Llama3 | Factors
@@ -146,7 +104,7 @@ class Rope(Settings):
     """
 
     scheme: Literal["rope"] = "rope"
-    base: PositiveFloat = 10_000.0
+    base: Base = 10_000.0
     scaling: Annotated[Scaling, Field(discriminator="kind")] | None = None
     fraction: float = Field(default=1.0, gt=0.0, le=1.0)
 
@@ -156,7 +114,12 @@ class Rope(Settings):
 
     def refuse_unless_paired(self, d_k: int) -> None:
         """Raises AtlasError where heads of that width have no pairs to turn, or other than there are factors for."""
-        if (width := self.width(d_k)) % 2:
+        if not (width := self.width(d_k)):
+            raise AtlasError(
+                "rope with the fraction {fraction} turns none of the {d_k} numbers of a head, and must turn at least 2",
+                fraction=self.fraction, d_k=d_k,
+            )  # fmt: skip
+        if width % 2:
             raise AtlasError("rope turns pairs of numbers, so d_k must be even, not {d_k}", d_k=width)
         if isinstance(self.scaling, Factors) and len(self.scaling.factors) != width // 2:
             raise AtlasError(
@@ -169,7 +132,7 @@ class Shaw(Settings):
     """A trained vector for each distance up to `reach`, added to keys and to values (Shaw et al. 2018)."""
 
     scheme: Literal["shaw"] = "shaw"
-    reach: PositiveInt = 16
+    reach: Count = 16
 
 
 class T5Buckets(Settings):
@@ -179,8 +142,8 @@ class T5Buckets(Settings):
     """
 
     scheme: Literal["t5"] = "t5"
-    buckets: int = Field(default=32, ge=4, multiple_of=4)
-    farthest: PositiveInt = 128
+    buckets: int = Field(default=32, ge=4, le=LARGEST, multiple_of=4)
+    farthest: Count = 128
 
     @model_validator(mode="after")
     def _reach_further(self) -> T5Buckets:
@@ -207,7 +170,7 @@ class NormConfig(Settings):
     """bias: whether a LayerNorm adds one, as no other norm does."""
 
     kind: Literal["layernorm", "rmsnorm", "none"] = "layernorm"
-    eps: PositiveFloat = 1e-5
+    eps: Positive = 1e-5
     bias: bool = True
 
 
@@ -229,8 +192,8 @@ class StackConfig(Settings):
     window: nobody looks further than so many positions, except in the layers that full_layers counts, from 0.
     """
 
-    n_layers: PositiveInt
-    n_heads: PositiveInt
+    n_layers: int = Field(ge=1, le=MOST_LAYERS)
+    n_heads: Count
     n_kv_heads: Resolved = Field(default=None, validate_default=True)
     d_k: Resolved = Field(default=None, validate_default=True)
     d_ff: ResolvedWidth = Field(default=None, validate_default=True)
@@ -244,11 +207,11 @@ class StackConfig(Settings):
     qk_norm: bool = False
     scale: ResolvedScale = Field(default=None, validate_default=True)
     core: Literal["softmax", "relu"] = "softmax"
-    window: PositiveInt | None = None
-    full_layers: tuple[NonNegativeInt, ...] = ()
+    window: Count | None = None
+    full_layers: tuple[Index, ...] = ()
     dropout: float = Field(default=0.0, ge=0.0, le=1.0)
     embedding_norm: bool = False
-    n_segments: int = Field(default=0, ge=0)
+    n_segments: Index = 0
 
     @model_validator(mode="after")
     def _share_keys_evenly(self) -> StackConfig:
@@ -314,10 +277,10 @@ class Patches(Settings):
     They stand in rows from the top left, after one trained vector that stands for the whole image.
     """
 
-    height: PositiveInt
-    width: PositiveInt
-    patch: PositiveInt
-    channels: PositiveInt = 1
+    height: Count
+    width: Count
+    patch: Count
+    channels: Count = 1
 
     @model_validator(mode="after")
     def _cut_evenly(self) -> Patches:
@@ -361,7 +324,7 @@ class ClassHead(Settings):
     """For each text, the logits of its class: of its first token, or of the mean over its tokens."""
 
     kind: Literal["classes"] = "classes"
-    n_classes: int = Field(ge=2)
+    n_classes: int = Field(ge=2, le=LARGEST)
     pool: Literal["first", "mean"] = "first"
 
 
@@ -377,9 +340,9 @@ class TransformerConfig(Settings):
     logit_scale: what leaves the last stack is multiplied by it on the way out (T5: 1 / sqrt(d_model)).
     """
 
-    vocab_size: PositiveInt
-    d_model: PositiveInt
-    max_len: PositiveInt
+    vocab_size: Count
+    d_model: Count
+    max_len: Count
     encoder: StackConfig | None = None
     decoder: StackConfig | None = None
     encoder_head: EncoderHead = NoHead()
@@ -387,7 +350,7 @@ class TransformerConfig(Settings):
     tied_embeddings: bool = True
     scale_embeddings: bool = True
     head_bias: bool = False
-    logit_scale: PositiveFloat = 1.0
+    logit_scale: Positive = 1.0
     initialisation: Initialisation = "xavier_uniform"
 
     @model_validator(mode="after")

@@ -13,8 +13,10 @@ import torch
 from torch import nn
 
 from engine import config as settings
+from engine import room
 from engine.capture import name_taps
-from engine.config import StackConfig, TransformerConfig
+from engine.config import AtlasError, StackConfig, TransformerConfig
+from engine.errors import need_kind, need_whole
 from engine.model.attention import CORES, Attention
 from engine.model.feed_forward import ACTIVATIONS, FeedForward, GatedFeedForward
 from engine.model.initialise import initialise
@@ -35,13 +37,23 @@ from engine.model.positions import (
     linear,
     llama3,
 )
+from engine.model.size import parameters
 from engine.model.stack import Block, CrossBlock, ParallelBlock, Segments, Stack
 from engine.model.transformer import DecoderOnly, Embedding, EncoderDecoder, EncoderOnly, Head, Transformer
+from engine.settings import LARGEST
+
+WIDTH = 4  # bytes of a number as it is drawn
 
 
 def build(config: TransformerConfig, seed: int = 0) -> Transformer:
-    """A model with fresh weights, the same for the same seed. Leaves torch's global generator alone."""
-    model = build_empty(config).to_empty(device="cpu")
+    """A model with fresh weights, the same for the same seed. Leaves torch's global generator alone.
+
+    Raises AtlasError for what are no settings or no seed, and for a model that the free memory does not hold.
+    """
+    need_kind("what is built", config, TransformerConfig)
+    need_whole("seed", seed, 0, LARGEST)
+    refuse_too_large(config)
+    model = with_memory(build_empty(config))
     gains = {
         name: deepnorm_beta(config, stack)
         for name, stack in config.stacks.items()
@@ -49,6 +61,18 @@ def build(config: TransformerConfig, seed: int = 0) -> Transformer:
     }
     initialise(model, config.initialisation, torch.Generator().manual_seed(seed), gains)
     return model
+
+
+def refuse_too_large(config: TransformerConfig) -> None:
+    """Raises AtlasError when the weights, in float32, need more memory than is free."""
+    count, free = parameters(config), room.free_memory()
+    if free is not None and WIDTH * count > free:
+        raise AtlasError(
+            "this model has {count} parameters, which take {needed} of memory, and {free} are free: make it smaller, "
+            "or close other programs",
+            count=f"{count:,}" if count < 10**15 else f"{count:.1e}", needed=room.readable(WIDTH * count),
+            free=room.readable(free),
+        )  # fmt: skip
 
 
 def build_empty(config: TransformerConfig) -> Transformer:
@@ -60,6 +84,13 @@ def build_empty(config: TransformerConfig) -> Transformer:
     with torch.device("meta"):
         model = assemble(config)
     name_taps(model)
+    return model
+
+
+def with_memory(model: Transformer) -> Transformer:
+    """The same, its parameters as whatever stood in memory. Module.to_empty would import sympy for it."""
+    shapes = {name: torch.empty(value.shape, dtype=value.dtype) for name, value in model.state_dict().items()}
+    model.load_state_dict(shapes, assign=True)
     return model
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from engine.config import AtlasError
 from engine.pretrained import catalogue, hub, sources
 from engine.pretrained.download import Download, Progress
-from engine.pretrained.room import readable
+from engine.room import readable
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

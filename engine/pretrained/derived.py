@@ -16,7 +16,8 @@ from functools import lru_cache
 from pathlib import Path
 from uuid import uuid4
 
-from engine.pretrained import catalogue, room
+from engine import room
+from engine.pretrained import catalogue
 
 FORMAT = 3  # part of the name: raised when what is stored changes, so that older copies are not found
 _EDGE = 1 << 20

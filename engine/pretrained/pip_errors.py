@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import room
 from engine.pretrained.catalogue import Entry
 
 _NETWORK = (

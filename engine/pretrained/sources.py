@@ -8,8 +8,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import catalogue, derived, hub, room
+from engine.pretrained import catalogue, derived, hub
 from engine.pretrained.catalogue import CATALOGUE, Entry
 
 PICKLES = (".bin", ".pt", ".pth", ".ckpt")  # weights as torch.save writes them

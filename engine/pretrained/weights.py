@@ -19,8 +19,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import room
 from engine.pretrained.sources import PICKLES
 
 NUMBERS = ("F64", "F32", "F16", "BF16")

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.config import AtlasError, TransformerConfig
+from engine.config import AtlasError
 from engine.training.runs import Run
 from engine.training.runs.folder import RunConfig
 from engine.training.runs.processes import ROOT
@@ -33,13 +33,6 @@ class Forecast:
     seconds: float
     run: str | None = None
     device: str = ""
-
-
-def parameters(config: TransformerConfig) -> int:
-    """How many numbers are trained; nothing is allocated."""
-    from engine.model.build import build_empty
-
-    return sum(weight.numel() for weight in build_empty(config).parameters())
 
 
 def from_runs(config: RunConfig, known: Iterable[Run]) -> Forecast | None:

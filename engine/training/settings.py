@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, PositiveFloat, PositiveInt, model_validator
+from pydantic import Field, model_validator
 
-from engine.config import AtlasError, Settings
+from engine.config import AtlasError
+from engine.settings import Count, Index, Positive, Settings
 
 ScheduleName = Literal["cosine", "linear", "constant", "inverse_sqrt"]
 Precision = Literal["fp32", "bf16", "fp16"]
 Tune = Literal["whole", "head", "lora"]
 DeviceName = Literal["auto", "cuda", "mps", "cpu"]
+Examples = Annotated[int, Field(ge=1, le=1_000_000)]  # as many as are made at once
 
 
 class TrainingSettings(Settings):
@@ -28,34 +30,32 @@ class TrainingSettings(Settings):
     evaluate_count: held-out examples; patience: evaluations without a lower held-out loss after which a run ends.
     """
 
-    model_config = ConfigDict(allow_inf_nan=False)
-
-    steps: PositiveInt
-    batch_size: PositiveInt = 64
-    learning_rate: PositiveFloat = 3e-3
+    steps: Count
+    batch_size: Examples = 64
+    learning_rate: Positive = 3e-3
     schedule: ScheduleName = "cosine"
-    warmup: int = Field(default=100, ge=0)
+    warmup: Index = 100
     final_rate: float = Field(default=0.05, ge=0, le=1)
     label_smoothing: float = Field(default=0.1, ge=0, lt=1)
-    weight_decay: float = Field(default=0.0, ge=0)
+    weight_decay: float = Field(default=0.0, ge=0, le=1e30)
     beta1: float = Field(default=0.9, ge=0, lt=1)
     beta2: float = Field(default=0.98, ge=0, lt=1)
-    eps: PositiveFloat = 1e-9
-    clip: PositiveFloat | None = 1.0
-    accumulate: PositiveInt = 1
+    eps: Positive = 1e-9
+    clip: Positive | None = 1.0
+    accumulate: Count = 1
     precision: Precision = "fp32"
     compile: bool = False
     device: DeviceName = "auto"
-    seed: int = 0
-    evaluate_every: PositiveInt | None = None
-    evaluate_count: PositiveInt = 100
-    patience: PositiveInt | None = None
-    details_every: PositiveInt | None = None
+    seed: Index = 0
+    evaluate_every: Count | None = None
+    evaluate_count: Examples = 100
+    patience: Count | None = None
+    details_every: Count | None = None
 
     start_from: str | None = None
     tune: Tune = "whole"
-    lora_rank: PositiveInt = 4
-    lora_alpha: PositiveFloat = 8.0
+    lora_rank: Count = 4
+    lora_alpha: Positive = 8.0
     lora_targets: tuple[str, ...] = ("W_q", "W_v")
 
     @model_validator(mode="after")

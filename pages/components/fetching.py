@@ -11,7 +11,7 @@ import streamlit as st
 
 from engine.config import AtlasError
 from engine.pretrained import download
-from engine.pretrained.room import readable
+from engine.room import readable
 from pages.components import panels, shell
 from pages.components.language import N_, _, sentence
 

@@ -7,6 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import streamlit as st
 
 from engine.config import AtlasError
+from engine.model.size import parameters
 from engine.training import forecast, runs
 from engine.training.forecast import Forecast
 from engine.training.runs.folder import RunConfig
@@ -18,7 +19,7 @@ SOON = 0.5  # seconds between two looks at whether steps have been timed
 
 def show(config: RunConfig) -> None:
     """How large the model is, how long its training will take, and how that is known."""
-    size = _("{parameters} parameters").format(parameters=f"{forecast.parameters(config.model):,}")
+    size = _("{parameters} parameters").format(parameters=f"{parameters(config.model):,}")
     if found := forecast.from_runs(config, runs.listed()):
         panels.paragraph(f"{size} · {_told(found)}")
         return

@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from engine.pretrained import download, hub
-from engine.pretrained.room import readable
+from engine.room import readable
 from pages.components import fetching, library, panels
 from pages.components.language import _
 

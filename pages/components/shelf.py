@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from engine.pretrained import catalogue, download, families, hub, sources
-from engine.pretrained.room import readable
+from engine.room import readable
 from pages.components import fetching, hub_shelf, library, navigation, panels, resources, state
 from pages.components.language import _
 

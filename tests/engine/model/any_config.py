@@ -93,8 +93,8 @@ def named(variant: str, assembly: str) -> TransformerConfig:
 
 
 def fits(scheme: Positions, d_k: int) -> bool:
-    """Rope turns pairs."""
-    return not isinstance(scheme, Rope) or scheme.width(d_k) % 2 == 0
+    """Rope turns pairs, one at least."""
+    return not isinstance(scheme, Rope) or (scheme.width(d_k) > 0 and scheme.width(d_k) % 2 == 0)
 
 
 def feed_forwards() -> st.SearchStrategy[FeedForwardConfig]:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.pretrained import catalogue, download, room
+from engine import room
+from engine.pretrained import catalogue, download
 from engine.pretrained import wheel as wheels
 from engine.pretrained.catalogue import Entry, Member
 

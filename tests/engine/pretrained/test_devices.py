@@ -6,8 +6,9 @@ import pytest
 import torch
 
 import engine
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import derived, devices, room
+from engine.pretrained import derived, devices
 from engine.pretrained.devices import Target
 from engine.pretrained.loader import load
 from engine.verify import verify

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import download, room, sources
+from engine.pretrained import download, sources
 from engine.pretrained.download import CancelledError, Download
 
 

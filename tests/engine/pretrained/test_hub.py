@@ -13,8 +13,9 @@ import torch
 from huggingface_hub import constants
 
 import engine
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import hub, room
+from engine.pretrained import hub
 from engine.pretrained.__main__ import main
 from engine.pretrained.loader import load
 from tests.engine.pretrained import checkpoints

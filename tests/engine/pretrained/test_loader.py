@@ -10,8 +10,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import derived, loader, room
+from engine.pretrained import derived, loader
 from engine.pretrained.loader import load
 from tests.engine.pretrained import checkpoints
 

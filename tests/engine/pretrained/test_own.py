@@ -253,8 +253,8 @@ def test_a_folder_that_says_it_itself(nano, folder):
     ("changes", "says"),
     [
         ({"config": None}, r"atlas\.json: the configuration must be a JSON object"),
-        ({"config": {"self": 1}}, r"atlas\.json: \w+: Field required"),
-        ({"config": {**NANO.model_dump(), "zz": 1}}, r"atlas\.json: zz: Extra inputs are not permitted"),
+        ({"config": {"self": 1}}, r"atlas\.json: vocab_size is missing"),
+        ({"config": {**NANO.model_dump(), "zz": 1}}, r"atlas\.json: there is no setting called zz"),
         ({"weights": "../ckpt.pt"}, r'"weights" should be the name of a file beside it, not "\.\./ckpt\.pt"'),
         ({"weights": "/ckpt.pt"}, r'"weights" should be the name of a file beside it, not "/ckpt\.pt"'),
         ({"weights": ".."}, r'"weights" should be the name of a file beside it, not "\.\."'),

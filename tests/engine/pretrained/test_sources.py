@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import catalogue, room, sources
+from engine.pretrained import catalogue, sources
 from engine.pretrained.__main__ import main
 from engine.pretrained.download import Download
 

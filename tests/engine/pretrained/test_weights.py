@@ -13,8 +13,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from engine import room
 from engine.config import AtlasError
-from engine.pretrained import room
 from engine.pretrained.loader import load
 from engine.pretrained.weights import Weights
 from tests.engine.pretrained import checkpoints

@@ -8,8 +8,8 @@ import pytest
 
 from engine.config import AtlasError
 from engine.model.build import build
+from engine.model.size import parameters
 from engine.training import presets
-from engine.training.forecast import parameters
 from engine.training.loop import train
 from engine.training.objectives import objective_of
 from engine.training.tasks import TASKS, Task, task_named

@@ -57,7 +57,7 @@ def test_no_axis_is_one_run(settings: RunConfig) -> None:
         ({"title": ("a", "b")}, "There is no setting title that a sweep could change"),
         ({"notes.first": ("a",)}, "There is no setting notes.first"),
         ({"model.heads.n": (1,)}, "There is no setting model.heads.n"),
-        ({"training.spice": (1,)}, "With spice 1: spice"),
+        ({"training.spice": (1,)}, "With spice 1: there is no setting called training.spice"),
         ({"model.encoder.n_heads": (2, 3)}, "With encoder.n_heads 3: .*16 .*3"),
         ({"task.forms": (-1,)}, "forms"),
     ],

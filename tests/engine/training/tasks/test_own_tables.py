@@ -166,5 +166,5 @@ def test_settings_can_be_looked_at_without_the_file() -> None:
     assert OwnPairs.model_validate_json(task.model_dump_json()) == task
     with pytest.raises(AtlasError, match=r"^absent\.csv cannot be read"):
         _ = task.tokenizer
-    with pytest.raises(AtlasError, match="path: Field required"):
+    with pytest.raises(AtlasError, match="path is missing"):
         task_named("own_pairs")

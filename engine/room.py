@@ -13,6 +13,8 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 def readable(count: int) -> str:
     """Bytes for a person, in decimal units as download sizes are given: 92871040 -> "93 MB"."""
+    if count >= 1e12:
+        return f"{count / 1e12:.3g} TB"
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= unit:
             digits = 1 if count < 10 * unit else 0
