@@ -8,6 +8,12 @@ from engine.clinic.case import Case
 from engine.config import AtlasError
 
 NAMES = (
+    "mask_compared_with_one",
+    "heads_not_transposed",
+    "five_epochs",
+    "end_never_scored",
+    "rate_never_assigned",
+    "rate_without_width",
     "mask_times_infinity",
     "learning_rate_too_high",
     "no_warmup",
