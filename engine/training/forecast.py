@@ -9,6 +9,7 @@ process of its own: beside a screen it must not disturb, it may take memory, and
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from engine.training.runs.folder import RunConfig
 from engine.training.runs.processes import ROOT
 
 SETTLE, TIMED = 3, 8  # steps: the first ones take longer than all that follow
+POLITE = 10  # niceness: screens go first, and runs
 ENOUGH = 2.0  # seconds; of a slow model fewer are timed
 PATIENCE = 180  # seconds
 FEWEST = 50  # steps that a run must have made to tell how fast it is
@@ -115,4 +117,5 @@ def judging(run) -> float:
 
 
 if __name__ == "__main__":
+    os.nice(POLITE)
     print(json.dumps(vars(measure(RunConfig.from_json(sys.stdin.read())))))

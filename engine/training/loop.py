@@ -23,6 +23,7 @@ from torch import Tensor, nn
 
 from engine.config import TransformerConfig
 from engine.training import divergence
+from engine.training.adamw import AdamW
 from engine.training.arithmetic import Arithmetic, device_named
 from engine.training.batches import Batch, total_loss
 from engine.training.chance import dropping
@@ -74,14 +75,7 @@ class Training(Iterator[StepRecord]):
         self.trained = {
             name: weight for name, weight in self.model.named_parameters() if weight.requires_grad
         }
-        self.optimizer = torch.optim.AdamW(
-            self.trained.values(),
-            lr=settings.learning_rate,
-            betas=(settings.beta1, settings.beta2),
-            eps=settings.eps,
-            weight_decay=settings.weight_decay,
-            fused=True,
-        )
+        self.optimizer = AdamW(self.trained, settings)
         self.has_dropout = any(stack.dropout for stack in config.stacks.values())
         self.step, self.first_loss = 0, 0.0
         self.lowest, self.waited = math.inf, 0
@@ -153,11 +147,9 @@ class Training(Iterator[StepRecord]):
 
     def move(self, rate: float, norm: Tensor) -> None:
         """The optimizer's step."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
         if self.settings.clip is not None:
             nn.utils.clip_grads_with_norm_(self.trained.values(), self.settings.clip, norm)
-        self.optimizer.step()
+        self.optimizer.step(rate)
         self.arithmetic.went_well()
 
     def is_judged(self, step: int) -> bool:

@@ -24,25 +24,33 @@ from pages.components.language import _, language, sentence
 from pages.components.plot import kept, plot, room, sheet, theme_name
 
 TICK = 0.8  # seconds between two looks at a run that is at work
+SOON = 0.25  # the same while nothing is there to be seen yet
 LEARNING, INNER = "atlas-run-learning", "atlas-run-inner"
 
 
 def show(name: str) -> None:
     """The run of that name. Raises AtlasError when there is none."""
-    moving = run_controls.is_moving(runs.find(name))
-    st.fragment(_view, run_every=TICK if moving else None)(name, moving)
+    every = pace(runs.find(name))
+    st.fragment(_view, run_every=every)(name, every)
 
 
-def _view(name: str, moving: bool) -> None:
+def pace(run: Run) -> float | None:
+    """Seconds between two looks; None for a run that stands still."""
+    if run.status.is_live:
+        return TICK if run.status.step else SOON
+    return TICK if run_controls.is_moving(run) else None
+
+
+def _view(name: str, every: float | None) -> None:
     with shell.boundary():
         run = runs.find(name)
-        if run_controls.is_moving(run) != moving:
-            st.rerun()
         if run.problem:
             raise run.problem
         _standing(run)
         metrics = resources.metrics(run.folder)
         on_stage(run, metrics) if state.view().talk else at_the_desk(run, metrics)
+        if pace(run) != every:
+            st.rerun()  # what is new is on screen already; the rest of the page follows
 
 
 def at_the_desk(run: Run, metrics: Metrics) -> None:

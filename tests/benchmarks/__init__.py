@@ -4,6 +4,7 @@ python -m tests.benchmarks.start      from starting the server to attention that
 python -m tests.benchmarks.click      another head, layer, query or key: the server's part
 python -m tests.benchmarks.painted    the same, from the click to the painted figure
 python -m tests.benchmarks.capture    a forward that keeps everything
+python -m tests.benchmarks.training_start  from a click on Start to the first point of the curve
 python -m tests.benchmarks.train_step a step of training
 python -m tests.benchmarks.decode     tokens per second, from a cache
 python -m tests.benchmarks.load       a real model, the second time

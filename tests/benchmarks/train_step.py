@@ -137,7 +137,7 @@ def loop() -> dict[str, Callable[[], float]]:
             )
             bare.optimizer.zero_grad()
             loss.backward()
-            bare.optimizer.step()
+            bare.optimizer.step(settings.learning_rate)
             return loss.detach()
 
         return step

@@ -16,7 +16,6 @@ from engine.training.runs.processes import ROOT, Process, here
 from engine.training.runs.slurm.launcher import SlurmLauncher
 from engine.training.runs.status import Status
 
-POLITE = 5  # niceness: screens go first
 CARDS = "ATLAS_CARDS"  # the environment of a run that sees but one of them
 
 
@@ -80,7 +79,6 @@ def _start(folder: RunFolder, slot: int, ended: Callable[[], object]) -> Process
             command, cwd=ROOT, env=_environment(slot), start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
         )  # fmt: skip
-    os.setpriority(os.PRIO_PROCESS, child.pid, max(POLITE, os.getpriority(os.PRIO_PROCESS, child.pid)))
     process = here(child.pid)
 
     def wait() -> None:

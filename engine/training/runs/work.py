@@ -6,6 +6,7 @@ checkpoint is lost when a process is killed.
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ from engine.training.runs.metrics import MetricsWriter
 from engine.training.runs.status import State as StateName
 
 CHECKPOINT_EVERY = 15.0  # seconds
+POLITE = 5  # niceness: screens go first
 WRITING = 0.02  # share of the time that checkpoints may take: large ones are made less often
 
 
@@ -66,6 +68,7 @@ class Work:
         self.heartbeat.tell(state="running", device=str(training.device), step=training.step)
         self.heartbeat.write()
         print(f"step {training.step} of {training.settings.steps} on {training.device}", flush=True)
+        give_way()
         with MetricsWriter(self.folder.metrics) as metrics:
             if self.folder.metrics.stat().st_size:
                 metrics.append({"step": training.step, "resumed": True})
@@ -119,6 +122,11 @@ class Work:
 def plain(record: StepRecord) -> dict[str, Any]:
     """A step's figures, without what is not known of it."""
     return {name: value for name, value in vars(record).items() if value is not None and name != "evaluation"}
+
+
+def give_way() -> None:
+    """Only now: until the first step is made, a screen waits for nothing else."""
+    os.setpriority(os.PRIO_PROCESS, 0, max(POLITE, os.getpriority(os.PRIO_PROCESS, 0)))
 
 
 def need_room(folder: RunFolder, count: int) -> None:

@@ -14,7 +14,7 @@ own_tables   a visitor's pairs, or texts with labels; table checks them
 text_file    reads what visitors bring
 
 To add a task, write a class of that face and name it in `TASKS`. Screens import this package: what takes long
-to import (num2words, scikit-learn) is imported where it is used.
+to import (num2words) is imported where it is used.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.config import AtlasError
+from engine.errors import shown
 from engine.training.examples import Example
 from engine.training.tasks.addition import Addition
 from engine.training.tasks.dates import Dates
@@ -59,8 +60,8 @@ TASKS: dict[str, type[Any]] = {
 
 def task_named(name: str, **options: Any) -> Task:
     """The task of this name. Raises AtlasError when there is none, or when it has no such options."""
-    if name not in TASKS:
-        raise AtlasError("there is no task {name}, only {names}", name=repr(name), names=", ".join(TASKS))
+    if not isinstance(name, str) or name not in TASKS:
+        raise AtlasError("there is no task {name}, only {names}", name=shown(name), names=", ".join(TASKS))
     return TASKS[name](**options)
 
 

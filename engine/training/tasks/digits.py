@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import random
 from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
-from engine.config import N_, Settings
+from engine.config import N_, AtlasError, Settings
 from engine.tokenizers import CharacterTokenizer
 from engine.training.examples import Example, Image
 from engine.training.tasks.task import Kind
@@ -70,12 +72,11 @@ class Digits(Settings):
 @cache
 def parts() -> tuple[tuple[tuple[Image, str], ...], tuple[tuple[Image, str], ...]]:
     """Images with their digits: those to train on, and those held out."""
-    from sklearn.datasets import load_digits  # takes seconds, and other tasks do not need it
-
-    pixels, digits = map(np.asarray, load_digits(return_X_y=True))
-    images = pixels.reshape(-1, SIZE, SIZE) / DARKEST
+    table = np.loadtxt(_file(), delimiter=",")
+    images = table[:, :-1].reshape(-1, SIZE, SIZE) / DARKEST
     rows = [
-        (tuple(map(tuple, image)), str(digit)) for image, digit in zip(images.tolist(), digits, strict=True)
+        (tuple(map(tuple, image)), str(int(digit)))
+        for image, digit in zip(images.tolist(), table[:, -1], strict=True)
     ]
     held_out = {
         at for digit in "0123456789" for at in _some([n for n, row in enumerate(rows) if row[1] == digit])
@@ -84,6 +85,14 @@ def parts() -> tuple[tuple[tuple[Image, str], ...], tuple[tuple[Image, str], ...
         tuple(row for at, row in enumerate(rows) if at not in held_out),
         tuple(row for at, row in enumerate(rows) if at in held_out),
     )
+
+
+def _file() -> Path:
+    """Among the files of scikit-learn, which itself takes seconds to import."""
+    package = find_spec("sklearn")
+    if package is None or package.origin is None:
+        raise AtlasError("The images of digits come with scikit-learn: pip install scikit-learn.")
+    return Path(package.origin).parent / "datasets" / "data" / "digits.csv.gz"
 
 
 def _some(places: list[int]) -> list[int]:

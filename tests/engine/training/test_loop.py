@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import save_file
 
 from engine.config import AtlasError
+from engine.training.adamw import AdamW
 from engine.training.loop import Training, train
 from engine.training.measure import evaluate, write
 from engine.training.records import StepRecord
@@ -85,10 +86,11 @@ def test_filling_behind_a_source_changes_no_logit(learned: Training) -> None:
     torch.testing.assert_close(alone, filled, atol=1e-10, rtol=0)
 
 
-def test_the_rate_told_is_the_rate_used() -> None:
-    run = fresh()
-    for record in run:
-        assert run.optimizer.param_groups[0]["lr"] == record.learning_rate
+def test_the_rate_told_is_the_rate_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[float] = []
+    move = AdamW.step
+    monkeypatch.setattr(AdamW, "step", lambda optimizer, rate: (used.append(rate), move(optimizer, rate)))
+    assert [record.learning_rate for record in fresh()] == used
 
 
 def test_the_gradient_is_clipped_after_it_is_told() -> None:
