@@ -19,7 +19,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import translate
-from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,6 +26,7 @@ from torch import Tensor, nn
 from torch.compiler import is_compiling
 
 from engine.config import AtlasError
+from engine.errors import is_whole, need_kind, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,9 +67,21 @@ def taps(model: nn.Module) -> dict[str, Tap]:
     }
 
 
-def listening() -> bool:
-    """Whether a capture is open in this thread: then attention spells its chain out."""
-    return bool(_open) and not is_compiling() and _listener.get() is not None
+def wanted(taps: tuple[Tap, ...]) -> bool:
+    """Whether a capture in this thread may keep or edit one of these taps, or one that is called so in another layer.
+
+    Then attention spells its chain out, in all layers alike.
+    """
+    if not _open or is_compiling():
+        return False
+    listener = _listener.get()
+    return listener is not None and listener.wants(taps)
+
+
+class UnheardError(AtlasError, KeyError):
+    """A tap that a trace holds nothing of: a KeyError too, as of any mapping."""
+
+    __str__ = AtlasError.__str__
 
 
 class Trace(Mapping[str, Tensor]):
@@ -80,7 +92,18 @@ class Trace(Mapping[str, Tensor]):
         self._dims: dict[str, tuple[str, ...]] = dict(heard._dims) if heard else {}
 
     def __getitem__(self, name: str) -> Tensor:
-        return self._values[name]
+        try:
+            return self._values[name]
+        except (KeyError, TypeError):  # no name, or what none can be
+            raise UnheardError(
+                "this trace holds no {name}; near it are {near}", name=name, near=_near(str(name), list(self))
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._values
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._values[name] if name in self else default
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -89,16 +112,20 @@ class Trace(Mapping[str, Tensor]):
         return len(self._values)
 
     def dims(self, name: str) -> tuple[str, ...]:
-        """The names of a value's axes, such as ("batch", "head", "query", "key")."""
+        """The names of a value's axes, such as ("batch", "head", "query", "key"). Raises AtlasError as a value does."""
+        self[name]
         return self._dims[name]
 
     def array(self, name: str, *index: int | slice | list[int]) -> np.ndarray:
         """A value for numpy, or the part of it at `index`; see `as_numpy`. Raises AtlasError for an unknown name."""
-        if name not in self:
+        value = self[name]
+        try:
+            return as_numpy(value[index])
+        except (IndexError, TypeError):
             raise AtlasError(
-                "this trace holds no {name}; near it are {near}", name=name, near=_near(str(name), list(self))
-            )
-        return as_numpy(self[name][index])
+                "{name} is of shape {shape} and has no part {index}",
+                name=name, shape=tuple(value.shape), index=", ".join(map(shown, index)),
+            ) from None  # fmt: skip
 
     def frame(self, name: str) -> pandas.DataFrame:
         """A tidy table: one row a number, one column an axis, and the number under "value"."""
@@ -116,6 +143,7 @@ class Trace(Mapping[str, Tensor]):
 
     def under(self, path: str) -> Trace:
         """The part of this trace whose names begin with a path, such as "decoder.layers.3."."""
+        need_kind("path", path, str)
         part = Trace()
         part._values = {name: value for name, value in self._values.items() if name.startswith(path)}
         part._dims = {name: self._dims[name] for name in part._values}
@@ -146,6 +174,7 @@ class _Listener:
         self.globs = [re.compile(translate(name)) for name in self.names if set(name) & GLOB]
         self.exact = set(self.names)
         self.edits = edits
+        self.last_parts = {name.rpartition(".")[2] for name in [*names, *edits]}
         self.grad = grad
         self.heard: dict[str, None] = {}
         self.trace = Trace()
@@ -154,9 +183,17 @@ class _Listener:
         self.heard[tap.name] = None
         if tap.name in self.edits:
             value = self.edit(tap, value)
-        if tap.name in self.exact or any(glob.match(tap.name) for glob in self.globs):
+        if self.keeps(tap):
             self.trace.record(tap, value if self.grad else value.detach())
         return value
+
+    def keeps(self, tap: Tap) -> bool:
+        return tap.name in self.exact or any(glob.match(tap.name) for glob in self.globs)
+
+    def wants(self, taps: tuple[Tap, ...]) -> bool:
+        self.heard.update((tap.name, None) for tap in taps)  # they are there, even where nothing passes them
+        own = {tap.name.rpartition(".")[2] for tap in taps}
+        return any(part in own or not part.isidentifier() for part in self.last_parts)  # a glob may mean any
 
     def edit(self, tap: Tap, value: Tensor) -> Tensor:
         # a clone: an edit may write into what it gets, and a neighbouring tap may hold the same tensor
@@ -292,6 +329,6 @@ def zero_head(head: int) -> Edit:
 
     Raises AtlasError for what is no whole number; and where it is used, for a tap without that head.
     """
-    if not isinstance(head, Integral) or isinstance(head, bool):
-        raise AtlasError("a head is told by its number, not by {head}", head=repr(head))
+    if not is_whole(head):
+        raise AtlasError("a head is told by its number, not by {head}", head=shown(head))
     return HeadEdit(int(head))

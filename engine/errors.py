@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 from numbers import Integral
+from types import NoneType
 from typing import Any
 
 LONGEST = 80  # characters of a value in a sentence
@@ -49,10 +50,10 @@ def is_whole(value: Any) -> bool:
 def need_kind(what: str, value: Any, *kinds: type) -> None:
     """Raises AtlasError for a value that is of none of these types."""
     if not isinstance(value, kinds):
+        names = ", ".join("None" if kind is NoneType else kind.__name__ for kind in kinds)
         raise AtlasError(
-            "{what} must be of type {kinds}, not {value}",
-            what=what, kinds=", ".join(kind.__name__ for kind in kinds), value=shown(value),
-        )  # fmt: skip
+            "{what} must be of type {kinds}, not {value}", what=what, kinds=names, value=shown(value)
+        )
 
 
 def need_whole(what: str, value: Any, least: int, most: int) -> None:

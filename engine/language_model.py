@@ -36,7 +36,9 @@ from engine.decoding import (
 )
 from engine.decoding.filters import check_sampling
 from engine.decoding.limits import check
+from engine.errors import is_whole, need_kind, shown
 from engine.images import places
+from engine.model.inputs import check_tensor
 from engine.model.stack import Stack
 from engine.model.transformer import EncoderDecoder, EncoderOnly, Transformer
 from engine.tokenizers import Encoding, Token, Tokenizer
@@ -46,6 +48,12 @@ if TYPE_CHECKING:
 
 Read = tuple[TransformerConfig, Transformer, Tokenizer, Mapping[str, Any]]
 
+OWN = (
+    "config",
+    "renames",
+    "tokenizer",
+    "base",
+)  # of models of one's own, and of adapters; see pretrained.own
 EMBEDDED = Path(__file__).parent.parent / "assets" / "models"
 WHOLE_UP_TO = 64  # tokens; a longer trace keeps only what grows with the text, not with its square
 WRITES_UP_TO = 64  # tokens of a target, or twice as many as the source has: not every model ends by itself
@@ -64,10 +72,11 @@ def load(
     """
     if not isinstance(name_or_path, str | Path):
         raise AtlasError("load takes a name or a path, not {kind}", kind=type(name_or_path).__name__)
+    own = _own(own)
     folder = EMBEDDED / str(name_or_path) if str(name_or_path) in embedded() else Path(name_or_path)
-    if not own and has_card(folder):
+    if "config" not in own and has_card(folder):
         read = _read_folder  # only it imports what it needs, and so do the others
-    elif not own and is_of_a_run(folder):
+    elif "config" not in own and is_of_a_run(folder):
         read = _read_run
     else:
         from engine.pretrained.loader import load as read
@@ -75,6 +84,23 @@ def load(
         folder = name_or_path
     config, model, tokenizer, card = read(folder, device=device, dtype=dtype, **own)
     return LanguageModel(card["name"], card["title"], config, tokenizer, model, card)
+
+
+def _own(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What else `load` was given. Raises AtlasError for what it does not know."""
+    for name in given:
+        if name not in OWN:
+            raise AtlasError("load takes {known}, and no {name}", known=", ".join(OWN), name=name)
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _refuse_own(folder: str | Path, own: Mapping[str, Any]) -> None:
+    """Raises AtlasError where a model that is whole is given parts of one's own."""
+    for name in own:
+        raise AtlasError(
+            "{model} has all it needs, so that no {name} belongs to it",
+            model=os.path.basename(folder), name=name,
+        )  # fmt: skip
 
 
 def has_card(path: Path) -> bool:
@@ -93,19 +119,21 @@ def is_of_a_run(path: Path) -> bool:
     return RunFolder.around(path) is not None
 
 
-def _read_run(path: str | Path, *, device: str, dtype: str) -> Read:
+def _read_run(path: str | Path, *, device: str, dtype: str, **own: Any) -> Read:
     from engine.pretrained import devices
     from engine.training.runs.opening import open_run
 
+    _refuse_own(path, own)
     target = devices.target(device, dtype)
     config, model, tokenizer, card = open_run(Path(path))
     return config, model.to(target.device, target.dtype), tokenizer, card
 
 
-def _read_folder(folder: str | Path, *, device: str, dtype: str) -> Read:
+def _read_folder(folder: str | Path, *, device: str, dtype: str, **own: Any) -> Read:
     from engine.pretrained import devices
     from engine.training.model_folder import load_checkpoint
 
+    _refuse_own(folder, own)
     target, path = devices.target(device, dtype), Path(folder)
     weights = path if path.suffix == ".safetensors" else path / "model.safetensors"
     if weights.is_file():
@@ -209,8 +237,14 @@ class LanguageModel:
         return next(self.model.parameters()).dtype
 
     def batch(self, ids: list[int]) -> Tensor:
-        """One text as a batch, (1, pos), where the model is."""
-        return torch.tensor(ids, dtype=torch.long, device=self.device)[None]
+        """One text as a batch, (1, pos), where the model is. Raises AtlasError for what are no whole numbers."""
+        try:
+            found = torch.tensor(ids, device=self.device)
+        except (TypeError, ValueError, RuntimeError, OverflowError):
+            found = None
+        if found is None or found.ndim != 1 or (found.numel() and found.dtype != torch.long):
+            raise AtlasError("token ids are a list of whole numbers, not {ids}", ids=shown(ids))
+        return found.long()[None]
 
     @property
     def sites(self) -> dict[str, Site]:
@@ -244,6 +278,7 @@ class LanguageModel:
         model has a vector for, or if it reads images.
         """
         _need_text(text)
+        need_kind("begin", begin, bool)
         if self.config.patches:
             raise AtlasError("{model} reads images, not texts", model=self.title)
         encoding = self.tokenizer.encode(text, begin)
@@ -341,6 +376,7 @@ class LanguageModel:
         grad: bool,
         read: Callable[[], object],
     ) -> Trace:
+        need_kind("grad", grad, bool)
         if names is None:
             names = "*" if length <= WHOLE_UP_TO else self._narrow_taps
         with torch.set_grad_enabled(grad), capture(names, edits, grad) as heard:
@@ -359,6 +395,7 @@ class LanguageModel:
 
         Raises AtlasError for a layer that the model has not, and for a trace without what the layer found.
         """
+        need_kind("what a layer is computed from", trace, TextTrace)
         self._check_layer(stack, layer)
         path = f"{stack}.layers.{layer}."
         if all(name in trace for name in self.taps if name.startswith(path)):
@@ -369,11 +406,14 @@ class LanguageModel:
 
     def _check_layer(self, stack: str, layer: int) -> None:
         stacks = self.config.stacks
+        need_kind("stack", stack, str)
         if stack not in stacks:
             raise AtlasError(
                 "{model} has no stack called {stack}; it has: {known}",
                 model=self.title, stack=stack, known=", ".join(stacks),
             )  # fmt: skip
+        if not is_whole(layer):
+            raise AtlasError("a layer is told by its number, not by {layer}", layer=shown(layer))
         if layer not in range(stacks[stack].n_layers):
             raise AtlasError(
                 "{model} has no layer {layer} in the {stack}; the last one is {last}",
@@ -420,6 +460,7 @@ class LanguageModel:
 
         Raises AtlasError for a draft that cuts texts into other tokens.
         """
+        need_kind("draft", draft, LanguageModel)
         if draft.tokenizer is not self.tokenizer and draft.tokenizer.to_json() != self.tokenizer.to_json():
             raise AtlasError(
                 "{draft} cannot propose tokens to {model}: their tokenizers differ",
@@ -484,25 +525,32 @@ class LanguageModel:
     def parameter(self, name: str) -> np.ndarray:
         """A copy of one parameter for numpy, on the CPU. Raises AtlasError for a name that the model has not."""
         parameters = dict(self.model.named_parameters(remove_duplicate=False))
+        need_kind("the name of a parameter", name, str)
         if name not in parameters:
             raise AtlasError("{model} has no parameter {name}", model=self.title, name=name)
         return as_numpy(parameters[name])
 
     def with_parameters(self, values: Mapping[str, Any]) -> LanguageModel:
         """A copy with some weights replaced. Raises AtlasError for a name, shape or number that cannot be."""
+        need_kind("weights by the names of their parameters", values, Mapping)
         model = copy.deepcopy(self.model)
         parameters = dict(model.named_parameters())
         for name, value in values.items():
             if name not in parameters:
                 raise AtlasError("{model} has no parameter {name}", model=self.title, name=name)
             new = _numbers(name, value, parameters[name])
-            if new.shape != parameters[name].shape or not new.isfinite().all():
+            if new.shape != parameters[name].shape:
                 raise AtlasError(
-                    "{name} takes finite numbers of shape {expected}, not of shape {got}",
+                    "{name} takes numbers of shape {expected}, not of shape {got}",
                     name=name,
                     expected=tuple(parameters[name].shape),
                     got=tuple(new.shape),
                 )
+            if beyond := int((~new.isfinite()).sum()):
+                raise AtlasError(
+                    "{name} takes numbers that are finite in {dtype}, and {count} of these are not",
+                    name=name, dtype=str(new.dtype).removeprefix("torch."), count=beyond,
+                )  # fmt: skip
             parameters[name].data.copy_(new)
         return replace(self, model=model)
 
@@ -540,15 +588,20 @@ def _need_text(text: Any) -> None:
 
 
 def _numbers(name: str, value: Any, like: Tensor) -> Tensor:
-    """A tensor of whatever holds numbers. Raises AtlasError for words, and for rows of unequal length."""
+    """A tensor of whatever holds real numbers. Raises AtlasError for words, and for rows of unequal length."""
+    typed = hasattr(value, "__array__")  # what has a type of its own is looked at before it is given ours
     try:
-        return torch.as_tensor(value, dtype=like.dtype, device=like.device)
-    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        found = torch.as_tensor(value) if typed else torch.as_tensor(value, dtype=like.dtype)
+    except Exception as error:  # whatever an object does when it is to become numbers
         raise AtlasError(
             "{name} takes numbers, in rows of equal length: {reason}",
             name=name,
-            reason=str(error).splitlines()[0],
+            reason=(str(error) or type(error).__name__).splitlines()[0],
         ) from None
+    check_tensor(found, name)
+    if found.is_complex():
+        raise AtlasError("{name} takes real numbers, and these are complex", name=name)
+    return found.to(like.device, like.dtype)
 
 
 def part_of(parameter: str) -> str:

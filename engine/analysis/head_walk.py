@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.analysis.strokes import STROKES
 from engine.config import AtlasError
+from engine.errors import is_whole, need_kind, shown
 
 if TYPE_CHECKING:  # figures read these dataclasses, and need no torch for it
     from engine.capture import Trace
@@ -152,10 +153,10 @@ def walk_head(
     such attention, layer, head or token.
     """
     place = locate(lm, kind, layer, head)
-    taps = Taps(chain or lm.layer_trace(trace, place.stack, layer), place, query)
     queries, keys = token_rows(trace, place)
     check(query, len(queries.tokens), "query")
     check(focus, len(keys.tokens), "key")
+    taps = Taps(chain or lm.layer_trace(trace, place.stack, layer), place, query)
     shown = columns(len(keys.tokens), focus)
     read = taps.per_key("k", shown), taps.per_key("v", shown)
     masked_row = taps.row("masked")
@@ -211,6 +212,9 @@ def walk_head(
 
 def locate(lm: LanguageModel, kind: str, layer: int, head: int) -> HeadPlace:
     """The head's address. Raises AtlasError for an attention, layer or head the model does not have."""
+    if not hasattr(lm, "sites"):
+        raise AtlasError("a head is looked for in a model, as load gives it, not in {given}", given=shown(lm))
+    need_kind("the kind of attention", kind, str)
     if kind not in lm.sites:
         raise AtlasError("{model} has no {kind} attention", model=lm.title, kind=kind)
     site = lm.sites[kind]
@@ -222,9 +226,9 @@ def locate(lm: LanguageModel, kind: str, layer: int, head: int) -> HeadPlace:
 
 
 def check(index: int, count: int, what: str) -> None:
-    if not 0 <= index < count:
+    if not is_whole(index) or not 0 <= index < count:
         raise AtlasError(
-            "{what} {index} does not exist: there are {count}", what=what, index=index, count=count
+            "{what} {index} does not exist: there are {count}", what=what, index=shown(index), count=count
         )
 
 
@@ -235,8 +239,13 @@ def strongest_key(chain: Trace, place: HeadPlace, query: int) -> int:
 
 def token_rows(trace: TextTrace, place: HeadPlace) -> tuple[Encoding, Encoding]:
     """The tokens that ask and the tokens that are read."""
-    queries = trace.texts[place.stack]
-    return queries, (trace.texts["encoder"] if place.kind == "cross" else queries)
+    texts = getattr(trace, "texts", {})
+    for stack in (place.stack, *["encoder"] * (place.kind == "cross")):
+        if stack not in texts:
+            raise AtlasError(
+                "a trace of this model has a text of the {stack}, and what was given has none", stack=stack
+            )
+    return texts[place.stack], texts["encoder" if place.kind == "cross" else place.stack]
 
 
 def columns(n_keys: int, focus: int) -> tuple[int, ...]:

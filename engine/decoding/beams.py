@@ -24,6 +24,7 @@ from engine.decoding.filters import Chooser, Sampling
 from engine.decoding.limits import check
 from engine.decoding.reader import Reader
 from engine.decoding.writing import Prompt, Stop, alone, why
+from engine.errors import need_kind
 
 LISTED = 8  # expansions of each beam that a step lists at least; the others are in its logits
 
@@ -92,6 +93,7 @@ def beam_search(
     Yields nothing where there is room for nothing. Raises AtlasError for settings out of range, for an empty prompt and
     for more than one.
     """
+    need_kind("reader", reader, Reader)
     check(beams=beams, length_penalty=length_penalty)
     check(max_new_tokens=max_new_tokens, max_len=max_len, eos_id=eos_id)
     prompt = alone(ids)

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
-from numbers import Integral
 from typing import Any
 
 import torch
@@ -25,6 +24,7 @@ from torch import Tensor
 
 from engine.config import AtlasError
 from engine.decoding.limits import check
+from engine.errors import is_whole, shown
 
 Logits = Float[Tensor, "row vocab"]
 Seen = Bool[Tensor, "row vocab"]  # which tokens a text holds already, its prompt included
@@ -91,8 +91,8 @@ def check_sampling(sampling: Any) -> None:
 
 def _ids(suppressed: Any) -> tuple[int, ...]:
     """Raises AtlasError for what is no sequence of token ids."""
-    if not isinstance(suppressed, Sequence) or not all(isinstance(id, Integral) for id in suppressed):
-        raise AtlasError("suppressed takes a sequence of token ids, not {given}", given=repr(suppressed))
+    if not isinstance(suppressed, Sequence) or not all(map(is_whole, suppressed)):
+        raise AtlasError("suppressed takes a sequence of token ids, not {given}", given=shown(suppressed))
     return tuple(map(int, suppressed))
 
 
@@ -152,8 +152,7 @@ def suppress(ids: Sequence[int]) -> Filter:
 
 def penalize(penalty: float) -> Filter:
     def filter(logits: Logits, seen: Seen) -> Logits:
-        by = min(penalty, torch.finfo(logits.dtype).max)  # what is infinite in fp32 would make NaN of 0
-        return torch.where(seen, torch.where(logits > 0, logits / by, logits * by), logits)
+        return torch.where(seen, torch.where(logits > 0, logits / penalty, logits * penalty), logits)
 
     return filter
 

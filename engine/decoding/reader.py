@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from engine.config import AtlasError
+from engine.errors import need_kind
 from engine.model.cache import KVCache
 from engine.model.transformer import DecoderOnly, EncoderDecoder
 
@@ -66,6 +67,7 @@ class Reader:
 
 def text_reader(model: DecoderOnly) -> Reader:
     """Of a decoder-only model. Its texts may be of unequal length, filled up on the right."""
+    need_kind("the model of a text", model, DecoderOnly)
     return Reader(model)
 
 
@@ -78,6 +80,7 @@ def target_reader(
 
     The memory is projected at the first read only.
     """
+    need_kind("the model of a target", model, EncoderDecoder)
     with torch.no_grad():
         memory = model.encode(source_ids, source_lengths)
     lengths = {} if source_lengths is None else {"source_lengths": source_lengths}

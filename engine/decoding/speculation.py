@@ -21,6 +21,7 @@ from engine.decoding.filters import GREEDY, Chooser, Sampling, seen_in
 from engine.decoding.limits import check
 from engine.decoding.reader import Reader
 from engine.decoding.writing import Stop, alone, why
+from engine.errors import need_kind
 
 
 class Expected(NamedTuple):
@@ -78,6 +79,8 @@ def speculate(
     Yields nothing where there is room for nothing. Raises AtlasError for settings out of range, for more or less than
     one prompt, for readers that have read already, and for two models that do not know equally many tokens.
     """
+    for what, reader in (("target", target), ("draft", draft)):
+        need_kind(what, reader, Reader)
     check(ahead=ahead, max_new_tokens=max_new_tokens, max_len=max_len, eos_id=eos_id)
     text = alone(ids).ids[0].tolist()
     room = min(max_new_tokens, max_len - len(text))

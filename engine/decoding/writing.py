@@ -15,6 +15,7 @@ from engine.config import AtlasError
 from engine.decoding.filters import GREEDY, Chooser, Sampling, seen_in
 from engine.decoding.limits import check
 from engine.decoding.reader import Reader
+from engine.errors import need_kind
 from engine.model.inputs import check_prompt
 
 Stop = Literal["end", "length", "full"]
@@ -110,6 +111,7 @@ def write(
     nothing: max_new_tokens is 0, or all prompts fill max_len already. Raises AtlasError for settings out of range and
     for an empty prompt.
     """
+    need_kind("reader", reader, Reader)
     check(max_new_tokens=max_new_tokens, max_len=max_len, eos_id=eos_id)
     prompt = Prompt(ids, lengths)
     rooms = [min(max_new_tokens, max_len - length) for length in prompt.counts]

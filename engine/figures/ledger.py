@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.analysis.head_walk import HeadWalk
+from engine.errors import need_kind
 from engine.figures import beats
 from engine.figures.beats import Step, Translate
 from engine.figures.cells import cell_lane
@@ -66,6 +67,8 @@ def ledger_spec(walk: HeadWalk, *, theme: Theme, form: Format, translate: Transl
 
     `layout.meta` holds what a player needs: the steps' words, the columns and the matrix for reading a click.
     """
+    for what, given, kind in (("walk", walk, HeadWalk), ("theme", theme, Theme), ("form", form, Format)):
+        need_kind(what, given, kind)
     tokens = [walk.query_tokens[walk.query], *(walk.key_tokens[key] for key in walk.shown)]
     if len(walk.shown) < len(walk.key_tokens):  # columns are a window: the matrix needs a place of its own
         form = replace(form, aside=form.aside or BESIDE)

@@ -82,6 +82,7 @@ def load(
     try:
         if config is not None:
             path = Path(name_or_path).expanduser()
+            _refuse_base(base, path)
             loaded = _from_own(own.given(path, config, renames, tokenizer), target)
         else:
             _refuse_without_config(renames=renames, tokenizer=tokenizer)
@@ -99,12 +100,14 @@ def load(
 
 
 def _opened(path: Path, target: Target, base: str | Path | None) -> Loaded:
+    whole = (path / own.DESCRIPTION).is_file() or (path / "config.json").is_file()
+    if (path / lora.CONFIG).is_file() and not whole:
+        return _from_adapter(lora.Adapter(path), target, base)
+    _refuse_base(base, path)
     if not path.is_dir():
         return _from_gguf(path, target)
     if (path / own.DESCRIPTION).is_file():
         return _from_own(own.described(path), target)
-    if (path / lora.CONFIG).is_file() and not (path / "config.json").is_file():
-        return _from_adapter(lora.Adapter(path), target, base)
     return _from_folder(path, target)
 
 
@@ -119,6 +122,11 @@ def _refuse_without_config(**given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise AtlasError("{name} belongs to a model of one's own: give its config too.", name=name)
+
+
+def _refuse_base(base: Any, path: Path) -> None:
+    if base is not None:
+        raise AtlasError("base belongs to a LoRA adapter, and {path} is none.", path=str(path))
 
 
 def _from_own(model: own.OwnModel, target: Target) -> Loaded:

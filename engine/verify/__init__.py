@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import NoneType
 
 import torch
 from jaxtyping import Shaped
 from torch import Tensor
 
 from engine.capture import Trace, capture
+from engine.errors import need_kind
 from engine.language_model import LanguageModel
 from engine.verify import measures
 from engine.verify.measures import read
@@ -39,9 +41,14 @@ class Check:
 
 @torch.no_grad()
 def verify(lm: LanguageModel, text: str | None = None) -> list[Check]:
-    """Every invariant that applies to this model, on a text or on tokens spread over its vocabulary."""
+    """Every invariant that applies to this model, on a text or on tokens spread over its vocabulary.
+
+    Raises AtlasError for what is no model, and for a text that it cannot read.
+    """
+    need_kind("what is verified", lm, LanguageModel)
+    need_kind("text", text, str, NoneType)
     ids = lm.batch(lm.encode(text).ids)[0] if text else made_up(lm)
-    with capture(names=()):
+    with capture("*.weights"):
         explicit = read(lm, ids)
     with capture() as trace:
         heard = read(lm, ids)

@@ -267,8 +267,8 @@ OTHER_KINDS = {
     "{'ids': tensor([1])}": "prompts must be of shape (row, pos) with at least one row, not (1,)",
     "{'lengths': [1]}": "lengths must be a tensor, not list",
     "{'max_len': None}": "max_len None is out of range: max_len = 0, 1, 2, …",
-    "{'eos_id': 'x'}": "eos_id x is out of range: eos_id = 0, 1, 2, … or None",
-    "{'eos_id': True}": "eos_id True is out of range: eos_id = 0, 1, 2, … or None",
+    "{'eos_id': 'x'}": "eos_id 'x' is out of range: eos_id = 0, 1, 2, …, 2^63 - 1 or None",
+    "{'eos_id': True}": "eos_id True is out of range: eos_id = 0, 1, 2, …, 2^63 - 1 or None",
     "{'suppressed': None}": "suppressed takes a sequence of token ids, not None",
     "{'sampling': 'greedy'}": "sampling must be a Sampling, such as Sampling(temperature=0.8), not str",
 }

@@ -138,8 +138,8 @@ WITHIN: list[dict[str, Any]] = [
     {"min_p": 0},
     {"min_p": 1},
     {"min_p": 1e-320},
-    {"repetition_penalty": 1e-3},
-    {"repetition_penalty": 1e300},
+    {"repetition_penalty": 1e-6},
+    {"repetition_penalty": 1e6},
     {"seed": 2**63 - 1},
     {"temperature": 1e-320, "top_k": 1, "top_p": 0, "min_p": 1, "repetition_penalty": 2},
 ]
@@ -184,7 +184,10 @@ def test_these_are_greedy(settings: dict, values: list[float]) -> None:
         *(("top_k", value, "top_k = 0, 1, 2, …") for value in (-1, -(10**9))),
         *(("top_p", value, "0 ≤ top_p ≤ 1") for value in (-0.1, 1.1, NAN, INF)),
         *(("min_p", value, "0 ≤ min_p ≤ 1") for value in (-0.1, 1.1, NAN)),
-        *(("repetition_penalty", value, "0 < repetition_penalty < ∞") for value in (0, -1.0, NAN, INF)),
+        *(
+            ("repetition_penalty", value, "10⁻⁶ ≤ repetition_penalty ≤ 10⁶")
+            for value in (0, -1.0, NAN, INF, 1e-308, 9e-7, 1e7)
+        ),
         *(("seed", value, "0 ≤ seed < 2^63") for value in (-1, 2**63)),
     ],
 )
@@ -209,7 +212,7 @@ def test_what_is_out_of_range_is_refused_with_its_limit(name: str, value, limit:
     ],
 )
 def test_what_is_no_such_number_is_refused_too(name: str, value) -> None:
-    with pytest.raises(AtlasError, match=f"{name} {value} is out of range: "):
+    with pytest.raises(AtlasError, match=f"{name} {value!r} is out of range: "):
         check(**{name: value})
 
 

@@ -332,8 +332,13 @@ def test_weights_are_replaced_in_a_copy(decoder: LanguageModel) -> None:
     ("values", "sentence"),
     [
         ({"W_z": [1.0]}, "Toy has no parameter W_z"),
-        ({"decoder.norm.weight": [1.0, 2.0]}, r"finite numbers of shape \(16,\), not of shape \(2,\)"),
-        ({"decoder.norm.weight": [float("nan")] * 16}, "takes finite numbers"),
+        ({"decoder.norm.weight": [1.0, 2.0]}, r"takes numbers of shape \(16,\), not of shape \(2,\)"),
+        (
+            {"decoder.norm.weight": [float("nan"), 1e300] + [1.0] * 14},
+            "decoder.norm.weight takes numbers that are finite in float32, and 2 of these are not",
+        ),
+        ({"decoder.norm.weight": np.ones(16) * 1j}, "takes real numbers, and these are complex"),
+        ({"decoder.norm.weight": torch.ones(16).to_sparse()}, "must be a tensor that holds a number for each"),
     ],
 )
 def test_only_fitting_weights_are_taken(
