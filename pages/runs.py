@@ -12,6 +12,7 @@ from pages.components import (
     run_controls,
     run_cut,
     run_details,
+    run_heads,
     run_replay,
     run_table,
     shell,
@@ -23,23 +24,29 @@ shell.guard()
 PULSE = 1.5  # seconds between two looks at runs that are at work
 
 
-def overview(focus: str | None, names: list[str]) -> None:
+def overview(focus: str | None, names: list[str], rooms: list[str]) -> None:
     """The table and the curves, which look again by themselves while a run is at work."""
     known = runs.listed()
-    if (state.view().run, run_table.chosen(known)) != (focus, names):
-        st.rerun()  # something was chosen here that the rest of the page shows
+    if (state.view().run, run_table.chosen(known), rooms_below()) != (focus, names, rooms):
+        st.rerun()  # something was chosen here that the rest of the page shows, or was told together with it
     with shell.boundary():
         run_table.show(focus)
         run_compare.curves(names)
 
 
+def rooms_below() -> list[str]:
+    """What the figures below were told of their room: what several plots tell at a time runs this fragment alone."""
+    return [plot.room(key) for key in (run_replay.KEY, run_heads.KEY)]
+
+
 with shell.frame("runs", _("Runs"), _("side by side, and attention over training time")):
+    run_heads.leave()
     plot.ahead()
     focus, known = state.view().run, runs.listed()
     names = run_table.chosen(known)
     if known and not state.view().talk:
         moving = any(run_controls.is_moving(run) for run in known)
-        st.fragment(overview, run_every=PULSE if moving else None)(focus, names)
+        st.fragment(overview, run_every=PULSE if moving else None)(focus, names, rooms_below())
     panels.heading(_("Attention over training"))
     shown = None
     with shell.boundary():
@@ -57,3 +64,5 @@ with shell.frame("runs", _("Runs"), _("side by side, and attention over training
                 run_details.show(focus)
             run_details.adopt()
             run_compare.settings(names)
+        with shell.boundary():
+            run_heads.show(names)

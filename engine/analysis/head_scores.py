@@ -3,6 +3,7 @@
 true_place  share of the queries with a known answer whose greatest weight lies where it stands
 repeats     prefix matching (Olsson et al. 2022): mean weight on all keys that follow an earlier copy of the query
 previous    mean weight on the key just before the query
+first       mean weight on the first key, where a head rests that has nothing to do (Xiao et al. 2023)
 entropy     mean entropy of a row of weights, in nats
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-RISING = ("true_place", "repeats", "previous")  # scores of which more is more of it
+RISING = ("true_place", "repeats", "previous", "first")  # scores of which more is more of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +56,13 @@ def previous(looked: Looked) -> np.ndarray | None:
     return np.diagonal(looked.weights, offset=-1, axis1=1, axis2=2).mean(-1)
 
 
+def first(looked: Looked) -> np.ndarray | None:
+    """(head,) of all queries but the first, which may have nothing else to look at."""
+    if not looked.own or len(looked.ids) < 2:
+        return None
+    return looked.weights[:, 1:, 0].mean(-1)
+
+
 def entropy(looked: Looked) -> np.ndarray | None:
     """(head,) rows of zeros, of queries that may look nowhere, count as 0."""
     weights = looked.weights.astype(np.float64)
@@ -65,7 +73,7 @@ def entropy(looked: Looked) -> np.ndarray | None:
 
 
 SCORES: dict[str, Callable[[Looked], np.ndarray | None]] = {
-    "true_place": true_place, "repeats": repeats, "previous": previous, "entropy": entropy,
+    "true_place": true_place, "repeats": repeats, "previous": previous, "first": first, "entropy": entropy,
 }  # fmt: skip
 
 

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 LEADING = 1.75  # height of a line of words, over their size
-MEANS = N_(
-    "Faint: as measured. Over it the exponential mean of what came before, debiased; half-life {half_life} steps."
-)
+MEANS = N_("Faint: as measured. Strong: exponential mean up to there, debiased, half-life {half_life} steps.")
 SIGNS = {"batch": "—", "head": "—", "held_out": "●", "written": "◆", "best": "━"}
 
 

@@ -12,7 +12,7 @@ from engine.analysis.glance import Glance
 from engine.figures.drawing import CLEAR, Trace
 from engine.figures.matrix import Grid, hidden_runs, pooled
 from engine.figures.strips import typed
-from engine.figures.theme import FONT, Theme, escape, shorten
+from engine.figures.theme import FONT, Theme, escape, shorten, text_width
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -79,9 +79,9 @@ def pairs(info: Glance) -> list[list[str]]:
     return [[f"{escape(query)} → {key}: " for key in keys] for query in info.queries]
 
 
-def upright(tokens: Sequence[str]) -> bool:
-    """Whether they are short enough to stand over their columns as they are."""
-    return all(len(token) <= 2 for token in tokens)
+def upright(tokens: Sequence[str], ems: float = 0) -> bool:
+    """Whether they are short enough to stand over their columns as they are; ems: how wide these are, where known."""
+    return all(len(token) <= 2 or text_width(token) <= ems for token in tokens)
 
 
 def layout(info: Glance, theme: Theme, plate: Plate, grid: Grid, width: int, height: int) -> Trace:
@@ -98,7 +98,7 @@ def layout(info: Glance, theme: Theme, plate: Plate, grid: Grid, width: int, hei
 
 
 def names(tokens: Sequence[str], grid: Grid, plate: Plate, theme: Theme, above: bool = False) -> list[Trace]:
-    """The tokens of one side; above the columns turned where they would not fit."""
+    """The tokens of one side, in the plate's room for them; above the columns turned where they would not fit."""
     size = max(7.0, min(plate.word, grid.side * 0.95))
     room = (plate.top if above else plate.left) / size - 0.6
     every = -(-len(tokens) // MOST_NAMED)
@@ -113,12 +113,14 @@ def names(tokens: Sequence[str], grid: Grid, plate: Plate, theme: Theme, above: 
         "font": {"size": size, "color": color},
     }
     if above:
-        turned = {"yanchor": "bottom"} | ({} if upright(tokens) else {"textangle": -90})
+        turned = {"yanchor": "bottom"} | (
+            {} if upright(tokens, 1.2 * grid.side / size) else {"textangle": -90}
+        )
         return [
-            {**plain, **turned, "x": float(middles[at]), "y": plate.top - 3, "text": text}
+            {**plain, **turned, "x": float(middles[at]), "y": float(grid.ys[0]) - 3, "text": text}
             for at, text in words
         ]
     return [
-        {**plain, "xanchor": "right", "x": plate.left - 5, "y": float(middles[at]), "text": text}
+        {**plain, "xanchor": "right", "x": float(grid.xs[0]) - 5, "y": float(middles[at]), "text": text}
         for at, text in words
     ]

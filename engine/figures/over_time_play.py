@@ -19,6 +19,7 @@ from engine.figures.theme import Theme
 
 Translate = Callable[[str], str]
 Track = tuple[str, np.ndarray]  # a quantity and its values, (moment, head)
+FOLLOWED = ("true_place", "repeats", "previous", "entropy")  # more would leave each too low to be read
 EVEN = 40  # the axis of time is about even up to this part of all steps
 
 
@@ -61,9 +62,9 @@ class Play:
 
     @cached_property
     def tracks(self) -> list[Track]:
-        """The loss where there is one, then every score of this attention."""
+        """The loss where there is one, then the scores of this attention that are followed over time."""
         loss = [("loss", self.info.loss[:, None])] if np.isfinite(self.info.loss).all() else []
-        return [*loss, *self.look.scores.items()]
+        return [*loss, *(track for track in self.look.scores.items() if track[0] in FOLLOWED)]
 
     @cached_property
     def xs(self) -> np.ndarray:

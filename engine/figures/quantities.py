@@ -28,5 +28,6 @@ SCORES = {
     "true_place": N_("on the true place, share"),
     "repeats": N_("on what followed an earlier copy, weight"),
     "previous": N_("on the token before, weight"),
+    "first": N_("on the first token, weight"),
     "entropy": N_("entropy of a row, nats"),
 }

@@ -59,6 +59,11 @@ class Trained:
         """Raises AtlasError."""
         return resources.replayed(str(self.folder.path), self.stamp, probe.text, self, probe)
 
+    def read_last(self, probe: Probe) -> OverTime:
+        """With the latest snapshot alone. Raises AtlasError."""
+        path = self.steps[max(self.steps)]
+        return resources.read_last(str(path), path.stat().st_mtime_ns, probe.text, self, probe)
+
 
 def trained() -> dict[str, Trained]:
     """By name: the runs that have snapshots, then the models that came with some."""

@@ -98,6 +98,15 @@ def replayed(folder: str, stamp: str, text: str, _trained: Trained, _probe: Prob
     return replay(lm, snapshots(lm, Path(folder)), _probe)
 
 
+@st.cache_resource(max_entries=48, show_spinner=False)
+def read_last(path: str, written: int, text: str, _trained: Trained, _probe: Probe) -> OverTime:
+    """A text read with the latest snapshot alone, which stands at `path`. Raises AtlasError."""
+    from engine.analysis.replay import replay
+
+    lm = _trained.model()
+    return replay(lm, [(max(_trained.steps), lm)], _probe)
+
+
 @st.cache_resource(max_entries=32, show_spinner=False)
 def needed(path: str, written: int, _lm: LanguageModel, _task: Task) -> CutShares | None:
     """What the model of that snapshot cannot do without, on held-out examples. Raises AtlasError."""

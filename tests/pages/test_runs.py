@@ -164,6 +164,51 @@ def test_a_line_is_cut_and_what_is_said_without_it_is_told(open_app: Start) -> N
     assert app.session_state["atlas.view"].key == wrong
 
 
+def test_heads_of_the_chosen_runs_are_found_on_one_text_and_each_is_a_way_to_its_numbers(
+    open_app: Start,
+) -> None:
+    replayed("First")
+    replayed("Second")
+    app = open_app(
+        "runs", lang="en", run="reverse-1", runs="reverse-1,reverse-2", probe="abcabc", site="self.0.0"
+    )
+    assert not app.exception
+    found = app.selectbox(key="atlas-runs-heads-at-en").options
+    assert [words.split(" · ")[:2] for words in found] == [
+        [run, score] for score in (
+            "on the true place, share", "on what followed an earlier copy, weight", "on the token before, weight",
+            "on the first token, weight",
+        ) for run in ("reverse-1", "reverse-2")
+    ]  # fmt: skip
+    assert found[0].split(" · ")[2:] == [
+        "cross",
+        "layer 0",
+        "head 0",
+    ]  # of the only one that should look there
+
+
+def test_a_run_that_cannot_read_the_text_says_so_and_the_others_are_compared(open_app: Start) -> None:
+    replayed("First")
+    trained(made("addition", title="Sums"))
+    app = open_app("runs", lang="en", run="reverse-1", runs="reverse-1,addition-1", probe="abcabc")
+    assert not app.exception
+    assert "addition-1: It does not know all tokens of this text" in html(app)
+    assert all(
+        words.startswith("reverse-1 · ") for words in app.selectbox(key="atlas-runs-heads-at-en").options
+    )
+
+
+def test_a_running_mean_is_drawn_only_when_asked_for_and_the_link_says_so(open_app: Start) -> None:
+    trained(made(title="First"))
+    app = open_app("runs", lang="en", run="reverse-1")
+    assert app.toggle(key="atlas-runs-smooth-en").value is False
+    app.toggle(key="atlas-runs-smooth-en").set_value(True).run()
+    assert app.session_state["atlas.view"].smooth
+    assert app.session_state["atlas.sheet.atlas-runs-curves"][1].json.count("half-life 1 steps") == 1
+    app = open_app("runs", lang="en", run="reverse-1", smooth="1")
+    assert app.toggle(key="atlas-runs-smooth-en").value is True
+
+
 def test_an_unknown_run_is_told_and_another_is_shown(open_app: Start) -> None:
     app = open_app("runs", lang="en", run="nobody", site="cross.7.7")
     assert "Nothing called “nobody” has snapshots here" in html(app)

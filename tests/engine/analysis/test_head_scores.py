@@ -24,6 +24,10 @@ def test_previous_is_the_mean_weight_on_the_key_before_of_all_queries_but_the_fi
     assert of(DIAGONAL, SHIFTED, FOLLOWING)["previous"] == [0, 1, pytest.approx((0.5 + 0.75 + 0.5) / 3)]
 
 
+def test_first_is_the_mean_weight_on_the_first_key_of_all_queries_but_the_first():
+    assert of(DIAGONAL, SHIFTED, FOLLOWING)["first"] == [0, pytest.approx(1 / 3), pytest.approx((0.5 + 0 + 0.5) / 3)]
+
+
 def test_repeats_is_the_weight_on_what_followed_an_earlier_copy():
     # query 2, an a, was at 0: key 1 followed; query 3, a b, was at 1: key 2 followed
     assert of(DIAGONAL, SHIFTED, FOLLOWING)["repeats"] == [0, 1, (0.75 + 0.5) / 2]
