@@ -67,15 +67,9 @@ def taps(model: nn.Module) -> dict[str, Tap]:
     }
 
 
-def wanted(taps: tuple[Tap, ...]) -> bool:
-    """Whether a capture in this thread may keep or edit one of these taps, or one that is called so in another layer.
-
-    Then attention spells its chain out, in all layers alike.
-    """
-    if not _open or is_compiling():
-        return False
-    listener = _listener.get()
-    return listener is not None and listener.wants(taps)
+def listening() -> bool:
+    """Whether a capture is open in this thread: then attention spells its chain out."""
+    return bool(_open) and not is_compiling() and _listener.get() is not None
 
 
 class UnheardError(AtlasError, KeyError):
@@ -174,7 +168,6 @@ class _Listener:
         self.globs = [re.compile(translate(name)) for name in self.names if set(name) & GLOB]
         self.exact = set(self.names)
         self.edits = edits
-        self.last_parts = {name.rpartition(".")[2] for name in [*names, *edits]}
         self.grad = grad
         self.heard: dict[str, None] = {}
         self.trace = Trace()
@@ -183,17 +176,9 @@ class _Listener:
         self.heard[tap.name] = None
         if tap.name in self.edits:
             value = self.edit(tap, value)
-        if self.keeps(tap):
+        if tap.name in self.exact or any(glob.match(tap.name) for glob in self.globs):
             self.trace.record(tap, value if self.grad else value.detach())
         return value
-
-    def keeps(self, tap: Tap) -> bool:
-        return tap.name in self.exact or any(glob.match(tap.name) for glob in self.globs)
-
-    def wants(self, taps: tuple[Tap, ...]) -> bool:
-        self.heard.update((tap.name, None) for tap in taps)  # they are there, even where nothing passes them
-        own = {tap.name.rpartition(".")[2] for tap in taps}
-        return any(part in own or not part.isidentifier() for part in self.last_parts)  # a glob may mean any
 
     def edit(self, tap: Tap, value: Tensor) -> Tensor:
         # a clone: an edit may write into what it gets, and a neighbouring tap may hold the same tensor
