@@ -47,5 +47,6 @@ with shell.frame("home", _("Attention Atlas")):
         with st.container(key="atlas-doors", horizontal=True):
             controls.door("attention", _("One head, one word, beat by beat."))
             controls.door("training", _("Train a small one, and watch attention form."))
+            controls.door("clinic", _("What goes wrong without a word, broken beside mended."))
             controls.door("models", _("What is here, what can be had, what each is made of."))
         panels.lesson("home")

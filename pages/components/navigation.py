@@ -17,6 +17,7 @@ SCREENS = {
     "attention": N_("Attention"),
     "training": N_("Training"),
     "runs": N_("Runs"),
+    "clinic": N_("Clinic"),
     "models": N_("Models"),
 }
 DEFAULT = "home"

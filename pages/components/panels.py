@@ -65,6 +65,11 @@ def entry(title: str, summary: str = "", marked: bool = False) -> None:
     st.html(f"<div class='atlas-model'><h3{here} dir='auto'>{escape(title)}</h3>{said}</div>")
 
 
+def plain(words: str) -> str:
+    """Words for a label, which Streamlit would read as Markdown; they stand as they are."""
+    return re.sub(r"([\\`*_{}\[\]()<>#+\-.!~$:|&])", r"\\\1", words)
+
+
 def lesson(name: str) -> None:
     """The screen's short lesson, in the session's language. Our own words, so Markdown and equations are
     read.
@@ -140,7 +145,7 @@ def source(thing: Any, label: str) -> None:
 @lru_cache(maxsize=32)
 def _source(thing: Any) -> str:
     lines = textwrap.dedent(inspect.getsource(thing)).splitlines()
-    return "".join(_source_line(line, marked) for line, marked in zip(lines, _marked(lines), strict=True))
+    return "".join(_source_line(line, marked) for line, marked in zip(lines, marked(lines), strict=True))
 
 
 def _source_line(line: str, marked: str) -> str:
@@ -148,8 +153,8 @@ def _source_line(line: str, marked: str) -> str:
     return f"<code{f' data-tap={chr(39)}{escape(taps)}{chr(39)}' if taps else ''}>{marked or ' '}</code>"
 
 
-def _marked(lines: Sequence[str]) -> list[str]:
-    """The lines, escaped, with comments, strings and keywords wrapped in spans."""
+def marked(lines: Sequence[str]) -> list[str]:
+    """Lines of Python, escaped, with comments, strings and keywords wrapped in spans."""
     marked = [""] * len(lines)
     at = [0] * len(lines)  # up to which column each line has been written
     for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):

@@ -27,7 +27,11 @@ from engine.training.runs.metrics import Metrics
 from pages.components import library, weights
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from engine.analysis.evidence import Evidence
     from engine.analysis.over_time import OverTime
+    from engine.clinic.bench import Bench
     from engine.language_model import LanguageModel, TextTrace
     from engine.training.necessity import CutShares
     from engine.training.probe import Probe
@@ -141,6 +145,35 @@ def metrics(folder: RunFolder) -> Metrics:
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _metrics(path: str, made: int) -> tuple[Metrics, threading.Lock]:
     return Metrics(Path(path)), threading.Lock()
+
+
+@st.cache_resource(show_spinner=False)
+def bench() -> Bench:
+    """The process in which cases of the Clinic are measured, begun by the first who comes by."""
+    from engine.clinic.bench import Bench
+
+    return Bench()
+
+
+def measured(case: str, settings: str) -> Future[Evidence]:
+    """What a case measures with the settings of that JSON, perhaps later; for everybody who asks the same.
+
+    What failed, or was taken back by who asked first, is asked again.
+    """
+    future = _measured(case, settings)
+    lost = future.done() and (future.cancelled() or future.exception())
+    return measured_again(case, settings) if lost else future
+
+
+def measured_again(case: str, settings: str) -> Future[Evidence]:
+    """The same, anew."""
+    _measured.clear(case, settings)  # type: ignore[attr-defined]
+    return _measured(case, settings)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _measured(case: str, settings: str) -> Future[Evidence]:
+    return bench().measure(case, json.loads(settings))
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

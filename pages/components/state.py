@@ -53,6 +53,9 @@ class ViewState(BaseModel):
     runs: str | None = Field(default=None, max_length=NAME_LIMIT)
     smooth: bool = False
     step: int | None = Field(default=None, ge=0)
+    symptom: str | None = Field(default=None, pattern=r"^[a-z_]{1,40}$")
+    case: str | None = Field(default=None, pattern=r"^[a-z0-9_]{1,60}$")
+    settings: str | None = Field(default=None, pattern=r"^[a-z0-9_]+:[^,:]+(,[a-z0-9_]+:[^,:]+)*$")
 
 
 @dataclass(frozen=True)

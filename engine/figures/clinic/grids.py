@@ -1,0 +1,255 @@
+"""A matrix of both listings on one colour scale. What is no number and what may not be seen is hatched, never coloured:
+but a hidden cell that was read all the same keeps its colour under the hatch, for that is what is wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.analysis.evidence import Grid
+from engine.figures.clinic.marks import HIDDEN, INFINITE, NAN, ROW, Mark, hatched, legend, places
+from engine.figures.clinic.pair import Form, Pair, Translate
+from engine.figures.drawing import Trace
+from engine.figures.matrix import Grid as Place
+from engine.figures.strips import typed
+from engine.figures.theme import (
+    MINUS,
+    Theme,
+    cell_number,
+    cell_weight,
+    escape,
+    number,
+    shorten,
+    text_width,
+)
+
+EM = 0.58  # width of a digit
+SMALLEST = 8.0  # size of a number that can be read
+MANY = 1600  # cells, from which none says its own value under the pointer
+SUMS = 1e-3
+
+
+def grid_spec(grid: Grid, *, theme: Theme, form: Form, translate: Translate) -> dict:
+    """The figure as plotly.js reads it."""
+    cells, scale = Cells.of(grid, form), Scale.of(grid, theme)
+    quantity = translate(grid.quantity)
+    head = form.head(quantity)
+    drawn = {
+        side: Matrix(getattr(grid, side), getattr(grid, f"hidden_{side}")) for side in ("broken", "mended")
+    }
+    found = [mark for mark in (HIDDEN, NAN, INFINITE) if any(one.marks[mark].any() for one in drawn.values())]
+    rows = places(form, scale.width(form), found, translate)
+    foot = (3.2 + ROW * max((row for row, _ in rows), default=0)) * form.note
+    pair = Pair(form, theme, translate, head + cells.top + cells.tall, foot, form.wraps(quantity))
+    for side, matrix in drawn.items():
+        x, y = pair.origin(side)
+        place = cells.place(x, y + head)
+        pair.title(side, quantity, counted(matrix))
+        colors(pair, matrix, scale, place)
+        for mark, where in matrix.marks.items():
+            hatched(pair, where, place, mark)
+        names(pair, grid, cells, place)
+        numbers(pair, grid, matrix, scale, place)
+    y = pair.height - foot + 2.1 * form.note
+    scale.draw(pair, y)
+    legend(pair, scale.width(form), y, found)
+    return pair.spec()
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """values (row, column); hidden: which may not be seen, or None."""
+
+    values: np.ndarray
+    hidden: np.ndarray | None
+
+    @property
+    def unseen(self) -> np.ndarray:
+        return np.zeros(self.values.shape, bool) if self.hidden is None else self.hidden
+
+    @property
+    def coloured(self) -> np.ndarray:
+        """Cells with a place on the scale: numbers, and of hidden ones those that were read."""
+        return np.isfinite(self.values) & (~self.unseen | (self.values != 0))
+
+    @property
+    def marks(self) -> dict[Mark, np.ndarray]:
+        """Which cells bear which hatch; to be hidden is expected to make a score infinite."""
+        return {
+            HIDDEN: self.unseen & ~np.isnan(self.values), NAN: np.isnan(self.values),
+            INFINITE: np.isinf(self.values) & ~self.unseen,
+        }  # fmt: skip
+
+
+def counted(matrix: Matrix) -> str:
+    """How many are no numbers, where any is not."""
+    found, all_cells = int(np.isnan(matrix.values).sum()), matrix.values.size
+    return f"{found} / {all_cells} NaN" if found else ""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From `low` to `high`, signed around zero or from zero on. shares: rows that sum to 1, as weights do."""
+
+    low: float
+    high: float
+    shares: bool
+    theme: Theme
+
+    @classmethod
+    def of(cls, grid: Grid, theme: Theme) -> Scale:
+        """One for both."""
+        values = np.concatenate([grid.broken.ravel(), grid.mended.ravel()])
+        values = values[np.isfinite(values)]
+        sums = grid.mended.sum(axis=1)
+        positive = not values.size or values.min() >= 0
+        if positive and np.all((np.abs(sums - 1) < SUMS) | (sums == 0)):
+            return cls(0.0, 1.0, True, theme)
+        limit = float(np.abs(values).max()) if values.size and np.abs(values).max() > 0 else 1.0
+        return cls(0.0 if positive else -limit, limit, False, theme)
+
+    def color(self, value: float) -> str:
+        theme = self.theme
+        return theme.signed_color(value, self.high) if self.low < 0 else theme.weight_color(value / self.high)
+
+    @property
+    def stops(self) -> list[list]:
+        ends = self.theme.signed if self.low < 0 else self.theme.weight
+        return [[at / (len(ends) - 1), color] for at, color in enumerate(ends)]
+
+    def said(self, value: float, wide: bool) -> str:
+        return cell_weight(value, wide) if self.shares else cell_number(value, wide)
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Its lowest and highest number."""
+        return number(self.low, 3), "1" if self.shares else number(self.high, 3)
+
+    def width(self, form: Form) -> float:
+        """How much room it takes when it is drawn, with some to what comes next."""
+        return (text_width("".join(self.ends)) + 7) * form.note + 40
+
+    def draw(self, pair: Pair, y: float) -> None:
+        """The scale itself between its ends."""
+        note = pair.form.note
+        low, high = self.ends
+        left = text_width(low) * note + 8
+        right = left + 7 * note
+        pair.traces.append({
+            "type": "heatmap", "z": typed(np.linspace(0, 1, 64)[None]), "x": typed(np.linspace(left, right, 65)),
+            "y": typed(np.array([y - 0.4 * note, y + 0.4 * note])), "zmin": 0, "zmax": 1, "colorscale": self.stops,
+            "showscale": False, "hoverinfo": "skip",
+        })  # fmt: skip
+        pair.write(0, y, low, note, pair.theme.muted)
+        pair.write(right + 8, y, high, note, pair.theme.muted)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """How large the cells are; left, top: room for the names of rows and columns."""
+
+    rows: int
+    columns: int
+    width: float
+    height: float
+    left: float
+    top: float
+    turned: bool
+
+    @classmethod
+    def of(cls, grid: Grid, form: Form) -> Cells:
+        rows, columns = len(grid.rows), len(grid.columns)
+        widest = [
+            max((text_width(one) for one in names), default=0) * form.note
+            for names in (grid.rows, grid.columns)
+        ]
+        left = min(widest[0] + 10, 0.32 * form.slot)
+        width = min(form.cell, (form.slot - left) / columns)
+        turned = widest[1] + 0.5 * form.note > max(width, 1.2 * form.note) and columns > 1
+        top = min(widest[1] + 8, 8 * form.note) if turned else 1.6 * form.note
+        height = min(form.cell, form.tall / rows, max(width, 1.5 * form.note))
+        return cls(rows, columns, width, height, left, top, turned)
+
+    @property
+    def tall(self) -> float:
+        return self.rows * self.height
+
+    def place(self, x: float, y: float) -> Place:
+        """Where they stand in a slot whose names begin there."""
+        xs = x + self.left + self.width * np.arange(self.columns + 1)
+        ys = y + self.top + self.height * np.arange(self.rows + 1)
+        return Place(xs, ys, min(self.width, self.height))
+
+
+def colors(pair: Pair, matrix: Matrix, scale: Scale, place: Place) -> None:
+    gap = 1 if place.side > 8 else 0
+    pair.traces.append({
+        "type": "heatmap", "z": typed(np.where(matrix.coloured, matrix.values, np.nan)), "x": typed(place.xs),
+        "y": typed(place.ys), "zmin": scale.low, "zmax": scale.high, "colorscale": scale.stops, "showscale": False,
+        "xgap": gap, "ygap": gap, "hoverongaps": False, "hovertemplate": "%{z:.4g}<extra></extra>",
+    })  # fmt: skip
+
+
+def names(pair: Pair, grid: Grid, cells: Cells, place: Place) -> None:
+    """Of rows at the left, of columns on top; where they are crowded, every so many."""
+    note, theme = pair.form.note, pair.theme
+    every = max(1, -(-round(1.1 * note) // max(1, round(cells.height))))
+    for at, name in [*enumerate(grid.rows)][::every]:
+        text = escape(shorten(name, (cells.left - 8) / note))
+        pair.write(
+            float(place.xs[0]) - 7, float(place.ys[at : at + 2].mean()), text, note, theme.muted, "right"
+        )
+    every = max(1, -(-round(1.2 * note) // max(1, round(cells.width))))
+    turn = {"textangle": -90} if cells.turned else {}
+    for at, name in [*enumerate(grid.columns)][::every]:
+        text = escape(shorten(name, (cells.top - 4) / note)) if cells.turned else escape(name)
+        pair.write(
+            float(place.xs[at : at + 2].mean()), float(place.ys[0]) - 4, text, note, theme.muted, "center",
+            yanchor="bottom", **turn,
+        )  # fmt: skip
+
+
+def numbers(pair: Pair, grid: Grid, matrix: Matrix, scale: Scale, place: Place) -> None:
+    """The values in their cells, where they can be read, and with the names of row and column under the pointer."""
+    if matrix.values.size > MANY:
+        return
+    pairs = [(int(row), int(column)) for row, column in np.ndindex(matrix.values.shape)]
+    size, texts = fitting(matrix, scale, place, pair.form.note)
+    fills = [scale.color(float(matrix.values[one])) if matrix.coloured[one] else None for one in pairs]
+    words: Trace = {
+        "type": "scatter", "mode": "text", **place.centres([(row, column) for row, column in pairs]), "text": texts,
+        "textfont": {
+            "size": size, "color": [pair.theme.text_on(fill) if fill else pair.theme.ink for fill in fills],
+        },
+        "customdata": [
+            f"{escape(grid.rows[row])} · {escape(grid.columns[column])}: {number(float(matrix.values[row, column]), 4)}"
+            for row, column in pairs
+        ],
+        "hovertemplate": "%{customdata}<extra></extra>",
+    }  # fmt: skip
+    pair.traces.append(words)
+
+
+def fitting(matrix: Matrix, scale: Scale, place: Place, note: float) -> tuple[float, list[str]]:
+    """The texts of the cells with as many digits as fit, and their size; none where they could not be read."""
+    room = float(place.xs[1] - place.xs[0]) - 4
+    for wide in (True, False):
+        texts = [
+            said(float(value), bool(hidden), scale, wide)
+            for value, hidden in zip(matrix.values.ravel(), matrix.unseen.ravel(), strict=True)
+        ]
+        size = min(note, 0.62 * place.side, room / (EM * max(map(len, texts), default=1) or 1))
+        if size >= SMALLEST + (2 if wide else 0):
+            return round(size, 1), texts
+    return note, [""] * matrix.values.size
+
+
+def said(value: float, hidden: bool, scale: Scale, wide: bool) -> str:
+    """A hidden cell that was not read says nothing."""
+    if np.isnan(value):
+        return "NaN"
+    if hidden and (value == 0 or value == -np.inf):
+        return ""
+    return f"{MINUS if value < 0 else ''}∞" if np.isinf(value) else scale.said(value, wide)
