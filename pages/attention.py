@@ -8,7 +8,7 @@ from engine.analysis.tables import matrix_table, row_table
 from engine.figures.ledger import ledger_spec
 from engine.figures.sheet import FORMATS
 from engine.figures.theme import THEMES
-from pages.components import look_for, panels, pocket, resources, shell, state
+from pages.components import controls, look_for, panels, pocket, resources, shell, state
 from pages.components.choice import Choice, choose
 from pages.components.language import _, language
 from pages.components.plot import ahead, plot, room, sheet, theme_name
@@ -39,8 +39,9 @@ def picked(pick: dict[str, int]) -> None:
 
 
 def explain(choice: Choice) -> None:
-    """Below the figure: Pocket's weights, the lesson, the engine's own source, the numbers as tables."""
+    """Below the figure: what could be fetched, Pocket's weights, the lesson, the engine's own source, and tables."""
     lm, walk = choice.lm, choice.walk
+    controls.offer()
     if lm.name == "pocket":
         pocket.editor(lm, walk.key_tokens)
     left, right = st.columns([2, 3], gap="large")

@@ -17,6 +17,6 @@ with shell.frame("models", _("Models"), _("what is here, what can be had, what e
         shelf.present(chosen)
         shelf.absent()
         shelf.own()
-    with right, shell.boundary():
+    with right, st.container(key="atlas-inside"), shell.boundary():
         if chosen in names:
             anatomy.show(library.find(chosen))

@@ -189,6 +189,7 @@ def bias(walk: HeadWalk, _: Translate) -> Step | None:
 def mask(walk: HeadWalk, _: Translate) -> Step:
     row = walk.visible[walk.query]
     hidden = int((~row).sum())
+    later = int((~row[walk.query + 1 :]).sum()) if walk.place.kind == "masked" else 0
     why = walk.hidden[walk.column]
     reasons = {
         "future": _("it comes after the query"),
@@ -197,6 +198,8 @@ def mask(walk: HeadWalk, _: Translate) -> Step:
     }
     if hidden:
         sentence = core_words(walk, _).hidden
+        if "window" in walk.hidden:
+            sentence += " " + _("{far} of them lie outside this layer's window.")
     else:
         sentence = _("Nothing is hidden from this query: it may read all {total} keys.")
     result = f"{MINUS_INFINITY} ({reasons[why]})" if why else number(walk.masked[walk.column])
@@ -211,7 +214,7 @@ def mask(walk: HeadWalk, _: Translate) -> Step:
         "6",
         _("mask"),
         _("Mask"),
-        sentence.format(hidden=hidden, total=len(row)),
+        sentence.format(hidden=hidden, total=len(row), far=hidden - later),
         equation,
         "masked",
         ("masked",),

@@ -124,7 +124,8 @@ CELLS = {"scores": 1.0, "scaled": 1.0, "biased": 1.0, "masked": 1.0, "positive":
 def lay_out(form: Format, labels: Sequence[str], lanes: Sequence[str]) -> Sheet:
     """Place `labels` (the query's, then one a key) and `lanes` (top to bottom) on a sheet of the given format.
 
-    Columns are equal while their tokens fit; then as wide as their tokens; then narrow, with tilted tokens.
+    Columns are equal while their tokens fit; then as wide as their tokens; then narrow, with tokens tilted unless they
+    are so short that they still fit.
     """
     beside = 0 if form.labels_above else form.aside + (24 if form.aside else 0)
     widths, token, tilted = column_widths(form, labels, form.width - form.label - form.sigma - beside)
@@ -155,6 +156,10 @@ def column_widths(form: Format, labels: Sequence[str], room: float) -> tuple[lis
         if sum(natural) <= room:
             spare = (room - sum(natural)) / len(labels)
             return [width + spare for width in natural], size, False
+    if (
+        max(map(text_width, labels)) * form.token + 2 <= equal
+    ):  # single letters stand where numbers get narrow
+        return [equal] * len(labels), form.token, False
     return [equal] * len(labels), min(form.token, max(equal * 0.9, form.token * 0.8)), True
 
 

@@ -9,13 +9,13 @@ from functools import cache
 import numpy as np
 
 from engine.figures.drawing import Part, Trace, each, still
-from engine.figures.sheet import Box, strip_shape
-from engine.figures.theme import Theme, number
+from engine.figures.sheet import EM, Box, strip_shape
+from engine.figures.theme import Theme, cell_number, number
 
 SHOWN_SHARE = (
     98  # per cent of the numbers that lie within the colour range; an outlier must not pale all others
 )
-READABLE = 4.5  # size in pixels of the sheet below which a number is no more than a smudge
+READABLE = 6.5  # size in pixels of the sheet below which a number is no more than a smudge
 
 
 def typed(values: np.ndarray) -> Trace:
@@ -62,12 +62,24 @@ def strips(
         "hoverongaps": False,
         "hovertemplate": f"{name}: %{{z:.4g}}<extra></extra>",
     }
-    written = min(size, boxes[0].width / columns / 2.6)
-    if columns <= 8 and rows == 1 and written >= READABLE:
-        trace["text"] = [["" if np.isnan(value) else number(float(value), 2) for value in row] for row in z]
-        trace["texttemplate"] = "%{text}"
-        trace["textfont"] = {"size": written, "color": theme.ink}
+    if columns <= 8 and rows == 1:
+        trace |= written(z, boxes[0].width / columns, size, theme)
     return still(trace)
+
+
+def written(z: np.ndarray, width: float, size: float, theme: Theme) -> Trace:
+    """The numbers of a heat map's cells, as large as the longest fits into `width`; none when that is tiny."""
+    texts = [["" if np.isnan(value) else short(float(value)) for value in row] for row in z]
+    longest = max(len(text) for row in texts for text in row)
+    size = min(size, width / (longest * EM + 0.3))
+    if size < READABLE:
+        return {}
+    return {"text": texts, "texttemplate": "%{text}", "textfont": {"size": size, "color": theme.ink}}
+
+
+def short(value: float) -> str:
+    """Two digits of a number, and no more than two of them behind the point."""
+    return min(number(value, 2), cell_number(value, wide=True), key=len)
 
 
 def veil(boxes: Sequence[Box], *, name: str, color: str | list[str]) -> Callable[[Sequence[float]], Trace]:

@@ -35,6 +35,7 @@ def lane_words(drawing: Drawing) -> dict[str, tuple[str, str]]:
     """Name and remark of each lane."""
     _, width = drawing.translate, len(drawing.walk.x_query)
     scaled = scaling(drawing.walk, _)
+    hides = not drawing.walk.visible[drawing.walk.query].all()
     return {
         "x": (_("vectors x"), _("{shown} of {width} numbers").format(shown=min(MOST, width), width=width)),
         "k": (_("q and keys k"), _("asked, and offered")),
@@ -43,7 +44,7 @@ def lane_words(drawing: Drawing) -> dict[str, tuple[str, str]]:
         "scores": (_("q · k"), _("one sum per key")),
         "scaled": (scaled.sign, scaled.remark),
         "biased": (_("+ bias"), _("by distance")),
-        "masked": (_("mask"), _("hidden: minus infinity")),
+        "masked": (_("mask"), _("hidden: minus infinity") if hides else _("nothing is hidden")),
         **core_words(drawing.walk, _).lanes,
         "values": (_("weight × v"), _("what tokens give")),
         "heads": (_("heads → W_O"), _("joined, then added")),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.components.v2 import component
 
 from pages.components import library, panels, resources
 from pages.components.language import _
@@ -16,9 +18,14 @@ if TYPE_CHECKING:
     from engine.language_model import LanguageModel
     from engine.verify import Check
 
+_ASSETS = Path(__file__).parents[2] / "assets"
+
+_reveal = component("atlas_reveal", js=(_ASSETS / "reveal.js").read_text("utf-8"), isolate_styles=False)
+
 
 def show(known: library.Known) -> None:
     """The chosen model in four tabs. Raises AtlasError when it cannot be opened."""
+    _reveal(key="atlas-reveal", data=known.name, height=1)
     panels.heading(known.title)
     with st.spinner(_("Reading {title} …").format(title=known.title)):
         model = resources.model(known.name)

@@ -67,7 +67,7 @@ def choose() -> Choice:
             specimens.menu()
             controls.offer()
             raise
-        _other_field(lm, trace.target.text if trace.target else "")
+        _other_field(lm, (trace.target and trace.target.text) or "…")
         kind = controls.kind(list(lm.sites), start.kind)
         stack = lm.config.stacks[lm.sites[kind].stack]
         layer = controls.layer(stack.n_layers, start.layer)
@@ -76,7 +76,6 @@ def choose() -> Choice:
         queries, keys = token_rows(trace, place)
         query = controls.token("query", queries.labels, start.query)
         specimens.menu()
-        controls.offer()
     panels.notes(look_for.warnings(trace, lm.title))
     chain = (
         lm.layer_trace(trace, place.stack, layer)

@@ -22,6 +22,7 @@ NAMES: dict[Language, str] = {"en": "English", "zh": "中文"}
 
 LOCALES = Path(__file__).parents[2] / "assets" / "locales"
 _KEY = "atlas.language"
+NAMED_FIRST = ("{name}", "{model}", "{path}")  # a sentence that begins with a name leaves it its letters
 
 
 def N_(message: str) -> str:  # noqa: N802 (gettext's own name)
@@ -39,7 +40,7 @@ def sentence(error: AtlasError) -> str:
     said = _said(error)
     stop = "。" if language() == "zh" else "."
     ended = said if said.endswith((".", "。", "?", "!")) else said + stop
-    return ended[:1].upper() + ended[1:]
+    return ended if _(error.template).startswith(NAMED_FIRST) else ended[:1].upper() + ended[1:]
 
 
 def _said(error: AtlasError) -> str:

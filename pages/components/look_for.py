@@ -84,7 +84,7 @@ def warnings(trace: TextTrace, model: str) -> list[str]:
         if found:
             distinct = list(dict.fromkeys(found))
             more = " …" if len(distinct) > NAMED else ""
-            quoted = ", ".join(f"“{apart(text)}”" for text in distinct[:NAMED]) + more
+            quoted = ", ".join(f"“{apart(visible(text))}”" for text in distinct[:NAMED]) + more
             said.append(_(template).format(model=model, texts=quoted))
     return said
 
@@ -92,6 +92,13 @@ def warnings(trace: TextTrace, model: str) -> list[str]:
 def apart(label: str) -> str:
     """A token inside a sentence: its direction of writing must not turn the sentence's."""
     return f"\u2068{label}\u2069"
+
+
+def visible(text: str) -> str:
+    """Characters that no eye sees are named, as the figure names their tokens."""
+    from engine.tokenizers import shown  # brings a library with it that the first page does not wait for
+
+    return shown(text)
 
 
 def asker(walk: HeadWalk) -> str:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from engine.pretrained import catalogue, download, families, hub, sources
 from engine.room import readable
-from pages.components import fetching, hub_shelf, library, navigation, panels, resources, state
+from pages.components import fetching, hub_shelf, library, navigation, panels, resources, state, typed
 from pages.components.language import _
 
 
@@ -126,15 +126,19 @@ def _fetching(entry: catalogue.Entry) -> None:
 
 def _open() -> None:
     """Put what stands at the typed path on the list, if it can be opened at all; of the hub, ask first."""
-    typed = state.printable(st.session_state["atlas-path"] or "").strip().strip("'\"")
+    words = typed.cleaned(st.session_state["atlas-path"] or "")
     hub_shelf.withdraw()
     with fetching.problem_kept():
-        if not typed:
+        if not words:
             return
-        if hub.is_name(typed) and not hub.is_kept(typed):
-            hub_shelf.ask(typed)
+        if here := typed.on_the_list(words):
+            state.update(model=here)
             return
-        known = library.open_path(typed)
+        target = typed.meant(words)
+        if hub.is_name(target) and not hub.is_kept(target):
+            hub_shelf.ask(target)
+            return
+        known = library.open_path(target)
         try:
             resources.model(known.name)
         except BaseException:  # a run that was stopped, too, has not opened it

@@ -48,6 +48,33 @@ def test_looking_inside_another_model_and_seeing_its_attention(opened: Screen) -
     assert opened.params["model"] == "dates"
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=str)
+def test_what_was_chosen_is_seen_from_where_it_was_chosen(screen: Screen, size: tuple[int, int]) -> None:
+    screen.page.set_viewport_size({"width": size[0], "height": size[1]})
+    screen.open("/models", model="pocket")
+    button = screen.page.locator(".st-key-atlas-choose-digits button")
+    button.scroll_into_view_if_needed()
+    button.click()
+    screen.page.locator(".atlas-chosen", has_text="Handwritten digits").wait_for()
+    screen.settle()
+    for seen in (".st-key-atlas-inside .atlas-heading", ".st-key-atlas-inside .atlas-table tbody tr"):
+        box = screen.page.locator(seen).first.bounding_box()
+        assert box
+        assert 0 <= box["y"] < size[1] * 0.6
+
+
+def test_on_a_phone_the_verdicts_of_all_checks_are_seen(screen: Screen) -> None:
+    screen.page.set_viewport_size({"width": 390, "height": 844})
+    screen.open("/models", model="pocket")
+    screen.page.get_by_role("tab", name="Verify").click()
+    screen.page.locator(".st-key-atlas-verify-pocket button").click()
+    verdicts = screen.page.locator(".atlas-table td:last-child", has_text="holds")
+    verdicts.first.wait_for()
+    assert all(
+        box["x"] + box["width"] <= 390 for box in (one.bounding_box() for one in verdicts.all()) if box
+    )
+
+
 def test_a_model_verifies_itself(opened: Screen) -> None:
     opened.page.get_by_role("tab", name="Verify").click()
     opened.page.get_by_role("button", name="Verify").click()

@@ -75,7 +75,7 @@ def test_a_fetch_that_fails_says_why_and_can_be_tried_again(
         running=False, error=AtlasError("{name} did not come: no <network>", name="minilm")
     )
     app = open_app("models", lang="en")
-    assert "Minilm did not come: no &lt;network&gt;." in html(app)
+    assert "minilm did not come: no &lt;network&gt;." in html(app), "a name keeps its letters"
     app.button(key="atlas-get-minilm-l6").click().run()
     assert not app.exception
 

@@ -7,6 +7,9 @@ import pytest
 from engine.analysis.head_walk import HeadWalk, walk_head
 from engine.config import Rope
 from engine.figures import beats
+from engine.figures.ledger import ledger_spec
+from engine.figures.sheet import FORMATS
+from engine.figures.theme import LIGHT
 from tests.engine import recipes
 
 
@@ -36,3 +39,26 @@ def test_the_pair_that_turns_is_one_that_does(fraction, partner):
         "Pairs of" if partner == 4 else f"The first {2 * partner} of 8 numbers in q and k turn"
     )
     assert told.endswith(f"({beats.number(after[pair])}, {beats.number(after[pair + partner])})")
+
+
+@pytest.mark.parametrize(
+    ("window", "query", "begins", "ends", "remark"),
+    [
+        (
+            1,
+            3,
+            "4 of 6 keys are hidden:",
+            "2 of them lie outside this layer's window.",
+            "hidden: minus infinity",
+        ),
+        (None, 3, "2 of 6 keys are hidden:", "takes them out before softmax.", "hidden: minus infinity"),
+        (None, 5, "Nothing is hidden from this query:", "it may read all 6 keys.", "nothing is hidden"),
+    ],
+)
+def test_the_mask_says_what_hides_how_many_keys(window, query, begins, ends, remark):
+    lm = recipes.language_model(recipes.llama(window=window))
+    walk = walk_head(lm, lm.trace("abcdef"), kind="masked", layer=1, head=0, query=query, focus=3)
+    said = beats.mask(walk, str).sentence
+    assert (said[: len(begins)], said[-len(ends) :]) == (begins, ends)
+    drawn = ledger_spec(walk, theme=LIGHT, form=FORMATS["wide"], translate=str)["data"]
+    assert any(remark in trace.get("text", []) for trace in drawn)

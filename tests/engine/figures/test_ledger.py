@@ -13,6 +13,7 @@ from engine.figures.drawing import changes
 from engine.figures.ledger import ledger, ledger_spec
 from engine.figures.matrix import Grid, hidden_runs, pooled
 from engine.figures.sheet import FORMATS, Box, lay_out, strip_shape
+from engine.figures.strips import short, written
 from engine.figures.theme import LIGHT, THEMES, text_width
 from tests.engine.figures.walks import walk
 
@@ -239,6 +240,8 @@ def test_columns_follow_their_tokens_then_tilt():
     assert not uneven.tilted
     assert uneven.columns[-1].width > uneven.columns[0].width
     assert lay_out(FORMATS["wide"], ["because"] * 40, lanes).tilted
+    assert not lay_out(FORMATS["wide"], ["3"] * 26, lanes).tilted, "letters of a date stay upright"
+    assert lay_out(FORMATS["wide"], ["w"] * 80, lanes).tilted
     assert all(box.y1 <= 453 for box in few.lanes.values())
 
 
@@ -288,3 +291,16 @@ def test_numbers_of_vectors_are_written_where_they_can_be_read(count, written):
     strips = [trace for trace in heat if trace["hovertemplate"].startswith("k")]
     assert strips
     assert all(("text" in strip) == written for strip in strips)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [(-0.00022, "0"), (0.054, "0.05"), (-0.574, "−0.57"), (16.3, "16"), (2.0, "2.0")]
+)
+def test_a_number_in_a_strip_has_two_digits(value, said):
+    assert short(value) == said
+
+
+def test_numbers_in_strips_do_not_touch_each_other():
+    z = np.array([[-0.57, 1.0, 0.0]], dtype="f4")
+    assert written(z, 20, 11, LIGHT)["textfont"]["size"] == pytest.approx(20 / (5 * 0.53 + 0.3))
+    assert written(z, 18, 11, LIGHT) == {}, "6.1 pixels are no size to read"
