@@ -10,7 +10,7 @@ import streamlit as st
 from engine.training import runs
 from engine.training.runs import Run, queue
 from engine.training.runs.status import Status
-from pages.components import fetching, panels, state
+from pages.components import fetching, panels, run_place, state
 from pages.components.forecasts import duration
 from pages.components.language import N_, _
 
@@ -42,7 +42,8 @@ def _verbs(status: Status) -> list[tuple[str, Callable[[str], None]]]:
         return [(N_("Leave the queue"), runs.pause)]
     if status.state == "finished":
         return []
-    return [(N_("Start") if status.state == "created" else N_("Go on"), runs.start)]
+    start = partial(runs.start, launcher=run_place.again(status))
+    return [(N_("Start") if status.state == "created" else N_("Go on"), start)]
 
 
 def _do(verb: Callable[[str], None], name: str) -> None:
@@ -85,6 +86,10 @@ def _list(chosen: str | None) -> None:
     if not known:
         return
     panels.heading(_("Runs"))
+    waiting = [run.name for run in known if run.status.state == "waiting"]
+    if len(waiting) > 1:
+        label = _("Take all {count} that wait out of the queue").format(count=len(waiting))
+        st.button(label, key="atlas-run-leave-all", type="tertiary", on_click=partial(_leave, waiting))
     with st.container(key="atlas-run-list"):
         for run in [run for at, run in enumerate(known) if is_moving(run) or at < LATEST]:
             with st.container(horizontal=True, key=f"atlas-run-row-{run.name}", gap="small"):
@@ -93,6 +98,12 @@ def _list(chosen: str | None) -> None:
                     on_click=partial(_choose, run.name),
                 )  # fmt: skip
                 panels.paragraph(f"{run.title} · {state_words(run.status)}")
+
+
+def _leave(names: list[str]) -> None:
+    with fetching.problem_kept("training"):
+        for name in names:
+            runs.pause(name)
 
 
 def _choose(name: str) -> None:
@@ -108,14 +119,14 @@ def order(run: Run) -> tuple[int, float]:
 
 def state_words(status: Status) -> str:
     words = _(STATES[status.state])
-    return (
-        f"{words}, {round(100 * status.step / status.steps)} %" if status.is_live and status.steps else words
-    )
+    if status.is_live and status.steps:
+        return f"{words}, {round(100 * status.step / status.steps)} %"
+    return " · ".join(filter(None, (words, run_place.waiting_words(status))))
 
 
 def progress_words(status: Status) -> str:
     """How the run stands: where it computes, how far it is, how fast, how much longer."""
-    parts = [_(STATES[status.state])]
+    parts = [*filter(None, (_(STATES[status.state]), run_place.waiting_words(status)))]
     if status.device:
         parts.append(status.device)
     if status.steps:

@@ -12,11 +12,22 @@ import streamlit as st
 
 from engine.config import AtlasError, StackConfig, TransformerConfig
 from engine.training import presets, runs
+from engine.training.runs import sweep
 from engine.training.runs.folder import RunConfig
 from engine.training.settings import TrainingSettings
 from engine.training.tasks import TASKS, Task
-from pages.components import fetching, forecasts, panels, resources, schema_form, state
+from pages.components import (
+    fetching,
+    forecasts,
+    panels,
+    resources,
+    run_grid,
+    run_place,
+    schema_form,
+    state,
+)
 from pages.components.language import N_, _, language, sentence
+from pages.components.run_place import Place
 
 GROUPS = {
     N_("Letters and digits"): ("copy", "reverse", "sort", "recall", "induction", "addition"),
@@ -57,23 +68,35 @@ def show() -> None:
         size = _size(name)
         settings = st.container(key="atlas-plan-settings")
         try:
-            with settings, st.expander(_("Settings"), key="atlas-settings"):
-                plan = _plan(name, size)
+            with settings:
+                with st.expander(_("Settings"), key="atlas-settings"):
+                    plan = _plan(name, size)
+                with st.expander(_("Where it runs"), key="atlas-where"):
+                    place = run_place.choose()
+                with st.expander(_("Several runs: a grid of settings"), key="atlas-sweep"):
+                    axes = run_grid.choose(plan.config)
+                    count = len(sweep.grid(plan.config, axes))
         except AtlasError as error:
             panels.problem(sentence(error))
             st.button(_("Start"), key="atlas-start", type="primary", disabled=True)
             return
         _example(resources_task(plan.config.task))
-        st.button(_("Start"), key="atlas-start", type="primary", on_click=partial(_start, plan))
+        words = _("Start {count} runs").format(count=count) if count > 1 else _("Start")
+        st.button(
+            f"{words} · Slurm" if place.settings else words, key="atlas-start", type="primary",
+            on_click=partial(_start, plan, axes, place),
+        )  # fmt: skip
         fetching.problem("training")
         forecasts.show(plan.config)
 
 
-def _start(plan: Plan) -> None:
+def _start(plan: Plan, axes: dict[str, list[Any]], place: Place) -> None:
     with fetching.problem_kept("training"):
-        run = runs.create(plan.config, plan.data)
-        state.update(run=run.name, probe=None, site=None)
-        runs.start(run.name)
+        made = sweep.create(plan.config, axes, plan.data)
+        for run in made:
+            place.prepare(run)
+        state.update(run=made[0].name, probe=None, site=None)
+        runs.start_all([run.name for run in made], place.launcher)
 
 
 def _task() -> str:

@@ -17,7 +17,7 @@ from engine.figures.boards import BOARDS
 from engine.figures.curves import curves_spec
 from engine.figures.theme import THEMES
 from engine.training import runs
-from engine.training.runs import Run
+from engine.training.runs import Run, queue
 from engine.training.runs.metrics import Metrics
 from pages.components import panels, resources, run_controls, run_probe, samples, shell, state
 from pages.components.language import _, language, sentence
@@ -43,6 +43,8 @@ def pace(run: Run) -> float | None:
 
 def _view(name: str, every: float | None) -> None:
     with shell.boundary():
+        if state.view().talk:
+            queue.dispatch()  # at the desk, the list of runs sees to whose turn it is
         run = runs.find(name)
         if run.problem:
             raise run.problem

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import streamlit as st
@@ -92,8 +93,13 @@ class Form:
 
 def form(name: str, settings: type[BaseModel]) -> tuple[Form, Schema]:
     """A form for these settings, and their schema."""
-    schema = settings.model_json_schema()
+    schema = _schema(settings)
     return Form(name, schema.get("$defs", {})), schema
+
+
+@lru_cache(maxsize=64)
+def _schema(settings: type[BaseModel]) -> Schema:
+    return settings.model_json_schema()
 
 
 def drawable(form: Form, schema: Schema) -> list[str]:
@@ -133,7 +139,8 @@ def several(form: Form, path: str, schema: Schema, default: Any) -> list[Any]:
 
 def words(form: Form, path: str, schema: Schema, default: Any) -> str | None:
     value = form.kept(path, default) or ""
-    st.text_input(label(path, schema), autocomplete="off", **form.widget(path, value))
+    shown = ", ".join(map(str, schema.get("examples", ())))
+    st.text_input(label(path, schema), autocomplete="off", placeholder=shown, **form.widget(path, value))
     return value.strip() or None
 
 

@@ -30,7 +30,7 @@ def _no_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of runs that were started; none of them is."""
     names: list[str] = []
-    monkeypatch.setattr(runs, "start", names.append)
+    monkeypatch.setattr(runs, "start_all", lambda started, launcher: names.extend(started))
     return names
 
 

@@ -38,6 +38,10 @@ class Launcher(Protocol):
         """The runs in its own queue that stand otherwise than they say."""
         ...
 
+    def why(self, status: Status) -> str:
+        """Why a run had not begun when its own queue was last looked at, in that one's word; "" where none is known."""
+        ...
+
     def withdraw(self, status: Status) -> None:
         """Takes a run out of its own queue; harmless when it is not there. Raises AtlasError when it cannot be done."""
         ...
@@ -63,6 +67,9 @@ class LocalLauncher:
 
     def look(self, known: Mapping[RunFolder, Status]) -> dict[RunFolder, Status]:
         return {}
+
+    def why(self, status: Status) -> str:
+        return ""
 
     def withdraw(self, status: Status) -> None:
         """The queue of this machine is ours."""

@@ -69,12 +69,17 @@ def _at(values: Mapping[str, Any], point: Mapping[str, Any]) -> RunConfig:
     changed = deepcopy(dict(values))
     for path, value in point.items():
         _set(changed, path, value)
-    place = ", ".join(f"{path.partition('.')[2]} {value}" for path, value in point.items())
+    place = ", ".join(f"{path.partition('.')[2]} {_said(value)}" for path, value in point.items())
     changed["title"] = f"{changed['title']}: {place}" if place else changed["title"]
     try:
         return RunConfig(**changed)
     except AtlasError as error:
-        raise AtlasError("With {place}: {reason}", place=place, reason=str(error)) from None
+        raise AtlasError("With {place}: {reason}", place=place, reason=error) from None
+
+
+def _said(value: Any) -> str:
+    """A variant by its name, which is the first of its settings."""
+    return str(next(iter(value.values())) if isinstance(value, dict) else value)
 
 
 def _set(values: dict[str, Any], path: str, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from dataclasses import dataclass
 
@@ -17,6 +18,11 @@ class Waiting:
 
     pending: bool
     reason: str
+
+
+def found() -> bool:
+    """Whether jobs can be submitted from this machine."""
+    return shutil.which("sbatch") is not None
 
 
 def jobs() -> dict[str, Waiting]:

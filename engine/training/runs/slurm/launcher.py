@@ -33,6 +33,7 @@ class SlurmLauncher:
 
     def __init__(self) -> None:
         self._looked = float("-inf")
+        self._seen: Mapping[str, slurm_queue.Waiting] = {}
 
     def at_once(self) -> int | None:
         return None
@@ -60,8 +61,13 @@ class SlurmLauncher:
             jobs = slurm_queue.jobs()
         except AtlasError:
             return {}  # what nobody answers stays as it was
+        self._seen = jobs
         changed = {folder: _held_against(jobs, status) for folder, status in ours.items()}
         return {folder: status for folder, status in changed.items() if status != ours[folder]}
+
+    def why(self, status: Status) -> str:
+        found = self._seen.get(status.job)
+        return found.reason if found and found.pending else ""
 
     def withdraw(self, status: Status) -> None:
         if _may_wait(status):
