@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
+import engine
 from engine.config import TransformerConfig
 from engine.model.build import build_empty
+from engine.pretrained import sources
+from engine.pretrained.catalogue import CATALOGUE
+from tests.engine.pretrained import checkpoints
+from tests.engine.pretrained.test_lora import ALL, adapter
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -66,9 +71,20 @@ def test_the_description_of_ones_own_model_is_one():
     assert all(re.fullmatch(rule[0], name) for rule, name in zip(values["renames"], theirs, strict=True))
 
 
-def test_the_lines_for_a_notebook_run(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder to write into, with what the lines read."""
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.chdir(tmp_path)
-    ten, *more = blocks("python")
+    return tmp_path
+
+
+def of_fetched(block: str) -> bool:
+    return any(f'load("{name}")' in block for name in CATALOGUE)
+
+
+def test_the_lines_for_a_notebook_run(here, capsys):
+    ten, *more = (block for block in blocks("python") if not of_fetched(block))
     assert len([line for line in ten.splitlines() if line]) <= 12
     names: dict[str, object] = {}
     exec(ten, names)
@@ -78,8 +94,24 @@ def test_the_lines_for_a_notebook_run(tmp_path, monkeypatch, capsys):
         exec(block, names)
     printed = capsys.readouterr().out
     assert printed.startswith("2025-06-03\n")  # greedily
+    assert "\nlistening changes nothing 0.0 0.0 True\n" in printed
     assert printed.endswith("torch.Size([1, 6, 4, 4])\n")
-    assert (tmp_path / "attention.html").stat().st_size > 1_000_000
+    assert (here / "attention.html").stat().st_size > 1_000_000
+
+
+def test_the_lines_that_need_a_fetched_model_run(here, capsys):
+    (block,) = filter(of_fetched, blocks("python"))
+    if not sources.status("minilm-l6").present:
+        pytest.skip("minilm-l6 is not here: fetch it with `python -m engine.pretrained get minilm-l6`")
+    checkpoints.save(checkpoints.llama(), here / "llama")
+    adapter(here / "llama-lora", None, ALL)
+    exec(block, {"engine": engine})
+    pair, tuned = capsys.readouterr().out.splitlines()
+    assert pair == str([
+        ("[CLS]", 0), ("Is", 0), ("it", 0), ("raining", 0), ("?", 0), ("[SEP]", 0),
+        ("Yes", 1), (",", 1), ("it", 1), ("is", 1), (".", 1), ("[SEP]", 1),
+    ])  # fmt: skip
+    assert tuned == "llama-lora llama"
 
 
 @pytest.mark.parametrize("module", sorted(set(re.findall(r"python -m ((?:engine|tests)[\w.]+)", README))))

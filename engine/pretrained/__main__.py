@@ -1,4 +1,4 @@
-"""Real models from a terminal: `python -m engine.pretrained list | get NAME | verify NAME | remove NAME`.
+"""Real models from a terminal: `python -m engine.pretrained list | get NAME | check NAME | remove NAME`.
 
 Exit status: 0 when it worked, 1 with one sentence on stderr when it did not, 2 for a wrong command line,
 130 when it was stopped from the keyboard.
@@ -23,7 +23,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands.add_parser("list", help="what can be had, and what is here")
     for command, text in (
         ("get", "fetch a model, check it, unpack it; hf:OWNER/NAME is one of the Hugging Face hub"),
-        ("verify", "check its files, its invariants, and some numbers known from another implementation"),
+        (
+            "check",
+            "its files, what engine.verify computes, and some numbers known from another implementation",
+        ),
         ("remove", "delete it and what was derived from it"),
     ):
         commands.add_parser(command, help=text).add_argument("name", metavar="NAME")
@@ -83,7 +86,7 @@ def _tell(remote: hub.Remote) -> None:
     print(f"{remote.name}: {size}, licence: {remote.licence or 'not given'}.", flush=True)
 
 
-def _verify(name: str) -> int:
+def _check(name: str) -> int:
     entry = catalogue.entry(name)
     sources.check(name)
     print(f"{'the files have the SHA-256 of the catalogue':<48} ok")
@@ -111,7 +114,7 @@ def _remove(name: str) -> int:
 _COMMANDS: dict[str, Callable[[str], int]] = {
     "list": _list,
     "get": _get,
-    "verify": _verify,
+    "check": _check,
     "remove": _remove,
 }
 

@@ -138,7 +138,7 @@ def test_sixteen_greedy_ids(key):
 @pytest.mark.parametrize("name", catalogue.CATALOGUE)
 def test_the_verify_command_finds_nothing_wrong(name, capsys):
     here(name)
-    assert main(["verify", name]) == 0
+    assert main(["check", name]) == 0
     printed = capsys.readouterr().out
     assert "FAILED" not in printed
     assert printed.endswith(f"{name} is whole and computes what it should.\n")

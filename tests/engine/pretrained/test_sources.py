@@ -102,7 +102,7 @@ def test_the_command_line(pip, home, capsys):
     assert main(["get", "tiny"]) == 0
     assert "here already" in capsys.readouterr().out
     assert main(["remove", "tiny"]) == 0
-    assert main(["verify", "tiny"]) == 1
+    assert main(["check", "tiny"]) == 1
     assert "tiny is not on this machine yet" in capsys.readouterr().err
     pip("no network")
     assert main(["get", "tiny"]) == 1
