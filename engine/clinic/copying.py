@@ -15,16 +15,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from engine.analysis.evidence import Curve, Writing, Writings
+from engine.clinic.greedy import answers
 from engine.config import N_, StackConfig, TransformerConfig
 from engine.model.build import build
 from engine.model.transformer import EncoderDecoder
-from engine.training.batches import Batch, padded
+from engine.training.batches import Batch
 from engine.training.examples import Example
 from engine.training.objectives import objective_of
 from engine.training.tasks.sequences import Copy
 
 TASK = Copy(shortest=3, longest=8, symbols=10)
-BEGIN, END = TASK.tokenizer.bos_id, TASK.tokenizer.eos_id
 RATE, WARMUP = 6e-3, 20
 LETTERS_AT_MOST = TASK.longest + 4  # a model that does not stop is stopped here
 
@@ -114,19 +114,9 @@ def given_the_right_ones(model: nn.Module, examples: Sequence[Example]) -> float
     return right[batch.scored].float().mean().item()
 
 
-@torch.no_grad()
 def copies(model: EncoderDecoder, examples: Sequence[Example]) -> list[str]:
-    """What the model writes by itself, greedily. The whole text is read again for each letter: there is no cache."""
-    ids, lengths = padded([TASK.tokenizer.ids(example.text) for example in examples])
-    memory = model.encode(ids, lengths)
-    text = torch.full((len(ids), 1), BEGIN)
-    for _ in range(LETTERS_AT_MOST):
-        text = torch.cat([text, model.decode(text, memory, lengths)[:, -1:].argmax(-1)], dim=1)
-    return [TASK.tokenizer.decode(until_end(row)) for row in text[:, 1:].tolist()]
-
-
-def until_end(ids: list[int]) -> list[int]:
-    return ids[: ids.index(END)] if END in ids else ids
+    """What the model writes by itself."""
+    return answers(model, TASK.tokenizer, [example.text for example in examples], LETTERS_AT_MOST)
 
 
 def writings(examples: Sequence[Example], broken: Sequence[str], mended: Sequence[str]) -> Writings:

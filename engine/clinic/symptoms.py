@@ -14,4 +14,5 @@ SYMPTOMS: dict[str, str] = {
     "long_inputs": N_("Long inputs fail"),
     "overfits": N_("It overfits"),
     "batch": N_("Results change with the batch"),
+    "elsewhere": N_("It works here and fails elsewhere"),
 }

@@ -9,15 +9,27 @@ from engine.config import AtlasError
 
 NAMES = (
     "mask_compared_with_one",
-    "heads_not_transposed",
-    "five_epochs",
-    "end_never_scored",
-    "rate_never_assigned",
-    "rate_without_width",
     "mask_times_infinity",
     "learning_rate_too_high",
     "no_warmup",
+    "rate_never_assigned",
+    "end_never_scored",
+    "target_not_shifted",
+    "padding_on_queries",
+    "mask_compared_with_zero",
+    "batch_taken_for_length",
+    "memory_unmasked",
+    "rate_without_width",
+    "heads_not_transposed",
+    "five_epochs",
+    "mask_of_a_billion",
+    "gradients_explode",
+    "overfits",
     "scores_not_scaled",
+    "no_final_norm",
+    "embeddings_by_xavier",
+    "table_left_behind",
+    "lengths_asserted_equal",
 )  # fmt: skip
 
 

@@ -2,47 +2,51 @@
 
 from __future__ import annotations
 
-import torch
+import numpy as np
 from pydantic import Field
 from torch import Tensor
 
 from engine.analysis.evidence import Evidence, Grid, Measure
 from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.filled_up import LENGTH, drawn, look, right, words, writings
 from engine.config import N_
 
 
 class Settings(CaseSettings):
-    padding: int = Field(default=2, ge=1, le=6, title=N_("Padding tokens of eight"))
+    padding: int = Field(default=2, ge=0, le=4, title=N_("Padding tokens of eight"))
 
 
 def multiplied(scores: Tensor, real: Tensor) -> Tensor:
-    """scores (query, key), real (key,) 1 for a token and 0 for padding."""
-    hidden = (1 - real) * float("-inf")
+    """scores (batch, head, query, key); real (batch, key): 1 for a token, 0 for padding."""
+    hidden = (1 - real[:, None, None].float()) * float("-inf")
     return (scores + hidden).softmax(-1)
 
 
 def filled(scores: Tensor, real: Tensor) -> Tensor:
-    """scores (query, key), real (key,) 1 for a token and 0 for padding."""
-    return scores.masked_fill(real == 0, float("-inf")).softmax(-1)
+    """scores (batch, head, query, key); real (batch, key): 1 for a token, 0 for padding."""
+    return scores.masked_fill(real[:, None, None] == 0, float("-inf")).softmax(-1)
 
 
 def run(settings: Settings) -> Evidence:
-    generator = torch.Generator().manual_seed(settings.seed)
-    scores = torch.randn(8, 8, generator=generator)
-    real = torch.ones(8)
-    real[8 - settings.padding :] = 0
-    broken, mended = multiplied(scores, real), filled(scores, real)
-    words = tuple(f"{place}" if real[place] else "<pad>" for place in range(8))
-    hidden = (real == 0).expand(8, 8).numpy()
+    texts = drawn(settings.seed, settings.padding)
+    bad, good = look(multiplied, texts), look(filled, texts)
+    shown = words(texts[0])
+    hidden = np.array([[word == "<pad>" for word in shown]] * LENGTH)
     return Evidence(
         measures=(
-            Measure(N_("Weights that are NaN, of 64"), int(broken.isnan().sum()), int(mended.isnan().sum())),
-            Measure(N_("Sum of the first row"), float(broken[0].sum()), float(mended[0].sum())),
+            Measure(N_("Weights that are NaN, of 64"), nans(bad.weights), nans(good.weights)),
+            Measure(N_("Sum of the first row"), float(bad.weights[0].sum()), float(good.weights[0].sum())),
+            Measure(N_("Whole texts written right"), right(texts, bad.written), right(texts, good.written)),
         ),
         panels=(
-            Grid(N_("weights"), words, words, broken.numpy(), mended.numpy(), hidden, hidden),
+            Grid(N_("weights"), shown, shown, bad.weights, good.weights, hidden, hidden),
+            writings(texts, bad.written, good.written),
         ),
     )  # fmt: skip
+
+
+def nans(weights: np.ndarray) -> int:
+    return int(np.isnan(weights).sum())
 
 
 CASE = Case(
@@ -50,8 +54,8 @@ CASE = Case(
     symptoms=("nan", "batch"),
     title=N_("The mask is multiplied by infinity"),
     happens=N_(
-        "Every real token is multiplied too: 1 - 1 is 0, and 0 times minus infinity is NaN by the rules of floating "
-        "point. A row that holds one NaN is NaN altogether after the softmax."
+        "Every real token is multiplied too: 1 - 1 is 0, and 0 times minus infinity is NaN by the rules of "
+        "floating point. A row that holds one NaN is NaN altogether after the softmax."
     ),
     check=N_(
         "Look at the first weights for a batch with padding: is any of them NaN? Does each row sum to 1?"
