@@ -29,11 +29,13 @@ Batch = tuple[Int[Tensor, "batch pos"], Int[Tensor, "batch pos"]]  # ids, labels
 Rate = Callable[[int], float]  # of a step, the first is 1
 
 
-def decoder(seed: int, d_model: int = 32, max_len: int = 64, **stack: Any) -> nn.Module:
+def decoder(
+    seed: int, d_model: int = 32, *, symbols: int = SYMBOLS, max_len: int = 64, **stack: Any
+) -> nn.Module:
     """A decoder-only model with fresh weights; `stack` is what StackConfig takes."""
     layers = StackConfig(**{"n_layers": 2, "n_heads": 2, **stack})
     config = TransformerConfig(
-        vocab_size=SYMBOLS, d_model=d_model, max_len=max_len, decoder=layers, tied_embeddings=False
+        vocab_size=symbols, d_model=d_model, max_len=max_len, decoder=layers, tied_embeddings=False
     )
     return build(config, seed)
 

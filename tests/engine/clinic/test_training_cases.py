@@ -7,11 +7,11 @@ import math
 import pytest
 import torch
 
-from engine.analysis.evidence import Curves
+from engine.analysis.evidence import Curves, Writings
 from engine.clinic import practice
-from engine.clinic.cases import learning_rate_too_high
+from engine.clinic.cases import learning_rate_too_high, target_not_shifted
 from engine.clinic.practice import decoder, learn, letters
-from tests.engine.clinic.numbers import measured, values
+from tests.engine.clinic.numbers import both, measured, values
 
 CHANCE = 3.4657  # ln 32
 
@@ -81,3 +81,41 @@ def test_rates_rise_in_a_line_and_clipping_bounds_the_step() -> None:
     assert found.norms[0] > 2.0  # as it was before clipping
     assert model.weight.abs().item() == pytest.approx(0.5 * 2.0, rel=1e-4)
     assert math.isfinite(found.last)
+
+
+def test_an_unshifted_target_is_its_own_input_and_the_text_stands_still() -> None:
+    rows = torch.tensor([[1, 2, 3, 4]])
+    assert [part.tolist() for part in target_not_shifted.unshifted(rows)] == [[[1, 2, 3]], [[1, 2, 3]]]
+    assert [part.tolist() for part in target_not_shifted.shifted(rows)] == [[[1, 2, 3]], [[2, 3, 4]]]
+    found = measured("target_not_shifted", steps=50)
+    assert values(found)[1] == (0, 32)
+    texts = found.panels[0]
+    assert isinstance(texts, Writings)
+    assert (texts.examples[0].prompt, texts.examples[0].broken, texts.examples[0].mended) == (
+        "abcd", "dddddddd", "efghijkl",
+    )  # fmt: skip
+
+
+def test_gradients_without_norms_explode_unless_they_are_clipped() -> None:
+    loss, lost, _ = measured("gradients_explode").measures
+    assert math.isnan(both(loss)[0])
+    assert both(loss)[1] < 3.3
+    assert lost.broken is not None
+    assert lost.mended is None
+
+
+def test_clipping_does_not_bring_back_a_number() -> None:
+    """What the case's question says: a NaN in one weight makes the norm NaN, and then every gradient."""
+    weights = [torch.nn.Parameter(torch.zeros(2)), torch.nn.Parameter(torch.zeros(2))]
+    weights[0].grad, weights[1].grad = torch.tensor([math.nan, 1.0]), torch.tensor([1.0, 1.0])
+    torch.nn.utils.clip_grad_norm_(weights, 1.0)
+    assert weights[1].grad.isnan().all()
+
+
+def test_a_small_text_is_learned_by_heart_and_more_text_is_not() -> None:
+    end, lowest, step, own = values(measured("overfits", steps=160))
+    assert end[0] > lowest[0] + 0.3  # it rose
+    assert step[0] < 160
+    assert own[0] < 2.0 < lowest[0]
+    assert end[1] < 2.5  # and with more text it falls to the end
+    assert end[1] == lowest[1]
