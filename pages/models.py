@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.components import anatomy, library, shelf, shell, state
+from pages.components import anatomy, controls, library, shelf, shell, state
 from pages.components.language import _
 
 shell.guard()
@@ -12,6 +12,9 @@ with shell.frame("models", _("Models"), _("what is here, what can be had, what e
     names = [known.name for known in library.present()]
     asked = state.view().model
     chosen = asked if asked in names else library.default()
+    if asked != chosen and chosen in names and state.linked("model"):
+        shown = library.find(chosen).title
+        state.note("model", controls.NO_MODEL, value=state.shorten(str(asked)), shown=shown)
     left, right = st.columns([5, 7], gap="large")
     with left, shell.boundary():
         shelf.present(chosen)

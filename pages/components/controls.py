@@ -66,10 +66,20 @@ def model(default: str) -> library.Known:
 
 
 def _model_chosen(name: str) -> None:
-    """Another model: the sentence stays where both read sentences, all that hangs on its tokens goes."""
+    """Another model: sentence and head stay where both read sentences, else it opens on its own; all that hangs on the
+    sentence's tokens goes.
+    """
     both = (library.find(state.view().model or name), library.find(name))
-    kept = {} if all(one.origin != "embedded" for one in both) else {"text": None, "second": None}
-    state.update(model=name, target=None, kind=None, query=None, key=None, weights=None, **kept)
+    sentences = all(one.origin != "embedded" for one in both)
+    gone = (
+        "target",
+        "kind",
+        "query",
+        "key",
+        "weights",
+        *(() if sentences else ("text", "second", "layer", "head")),
+    )
+    state.update(model=name, **dict.fromkeys(gone))
 
 
 def offer() -> None:

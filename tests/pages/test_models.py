@@ -95,6 +95,13 @@ def test_removing_asks_once_more(open_app: Start, monkeypatch: pytest.MonkeyPatc
     assert removed == ["minilm-l6"]
 
 
+def test_a_link_to_a_model_that_is_not_here_says_what_is_shown(open_app: Start) -> None:
+    said = "There is no model called “&lt;b&gt;” here; Dates is shown."
+    assert said in html(open_app("models", lang="en", model="<b>"))
+    assert "There is no model called" not in html(open_app("models", lang="en", model="pocket"))
+    assert "There is no model called" not in html(open_app("models", lang="en"))
+
+
 def test_the_families_that_can_be_opened_are_listed(open_app: Start) -> None:
     listed = "LLaMA, Mistral, Qwen2, Qwen3, GPT-2, GPT-NeoX, BERT, RoBERTa, T5, Marian"
     assert f"Families: {listed}." in html(open_app("models", lang="en"))

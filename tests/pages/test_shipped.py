@@ -91,3 +91,12 @@ def test_from_images_to_words_and_back(open_app: Start) -> None:
     assert not app.exception
     assert "atlas-problem" not in html(app)
     assert app.selectbox(key="atlas-image").value == "3"
+
+
+def test_another_model_opens_on_its_own_sentence_and_head(open_app: Start) -> None:
+    app = open_app("attention", model="pocket", lang="en")
+    assert app.session_state["atlas.view"].head == 0
+    app.selectbox(key="atlas-model").set_value("dates").run()
+    assert not app.exception
+    view = app.session_state["atlas.view"]
+    assert (view.text, view.kind, view.head) == ("June 3, 2025", "cross", 3)
