@@ -239,7 +239,7 @@ class LanguageModel:
     def batch(self, ids: list[int]) -> Tensor:
         """One text as a batch, (1, pos), where the model is. Raises AtlasError for what are no whole numbers."""
         try:
-            found = torch.tensor(ids, device=self.device)
+            found = torch.as_tensor(ids, device=self.device)
         except (TypeError, ValueError, RuntimeError, OverflowError):
             found = None
         if found is None or found.ndim != 1 or (found.numel() and found.dtype != torch.long):
@@ -275,7 +275,7 @@ class LanguageModel:
         """A text as this model reads it; with `begin`, as the input of its decoder.
 
         Raises AtlasError if there is nothing to read, if it is longer than max_len, if a token is none of those the
-        model has a vector for, or if it reads images.
+        model has a vector for or one that it reads in no text, or if it reads images.
         """
         _need_text(text)
         need_kind("begin", begin, bool)
@@ -325,6 +325,12 @@ class LanguageModel:
                     limit=self.config.vocab_size,
                     model=self.title,
                 )
+            if id in self.tokenizer.unread_ids:
+                raise AtlasError(
+                    "{piece} at position {position} is what {model} fills texts up with, and it reads none inside "
+                    "a text: leave it out",
+                    piece=self.tokenizer.piece(id), position=position, model=self.title,
+                )  # fmt: skip
         return encoding
 
     def trace(

@@ -113,7 +113,7 @@ class Tokenizer(ABC):
     """What a model needs of its tokenizer. Ids that a vocabulary does not have are None.
 
     bos_id: of the token that a decoder's input begins with; mask_id: of the one that stands where a token is to be
-    found; suppressed_ids: of those that its model never writes.
+    found; suppressed_ids: of those that its model never writes; unread_ids: of those that it reads in no text.
     """
 
     pad_id: int | None = None
@@ -122,6 +122,7 @@ class Tokenizer(ABC):
     unknown_id: int | None = None
     mask_id: int | None = None
     suppressed_ids: tuple[int, ...] = ()
+    unread_ids: tuple[int, ...] = ()
 
     @abstractmethod
     def __len__(self) -> int:

@@ -12,6 +12,7 @@ and where it needs them
     INPUTS_FIRST          whether a folder keeps matrices as (in, out), which tells how an adapter's are added
     BEGINS_WITH           settings, of which the first there names the token that a decoder's input begins with
     NEVER_WRITTEN         settings that name tokens which the model never writes
+    never_read            of settings: tokens that the model reads in no text
     GGUF_NAME, GGUF_RENAMES, hf_from_gguf, gguf_shape, from_gguf      the same for GGUF files; hf_from_gguf may give
                                                                       the model_type of a family of its kin
 """

@@ -168,6 +168,7 @@ def _from_folder(path: Path, target: Target, adapter: lora.Adapter | None = None
     read = pieces.reader(path)
     tokenizer = read(path, marks) if read else PretrainedTokenizer(vocabulary.from_folder(path), **marks)
     tokenizer.suppressed_ids = folder.ids(getattr(family, "NEVER_WRITTEN", ()))
+    tokenizer.unread_ids = getattr(family, "never_read", _none)(settings)
     return _assemble(config, state, tokenizer, meta)
 
 
@@ -236,6 +237,11 @@ def _marked(tokenizer: Library, meta: dict[str, Any]) -> PretrainedTokenizer:
 def _as_it_is(name: str, what: Any, settings: dict[str, Any]) -> Any:
     """Most families keep each of our tensors as it is, in a tensor of its own."""
     return what
+
+
+def _none(settings: dict[str, Any]) -> tuple[int, ...]:
+    """Most families read every token that they know."""
+    return ()
 
 
 def _plan(

@@ -38,6 +38,11 @@ def first(config: dict[str, Any]) -> int:
     return (_PADDING if padding < 0 else padding) + 1
 
 
+def never_read(config: dict[str, Any]) -> tuple[int, ...]:
+    """Padding: it stands at no position of its own, and what follows it in a text would stand one too far."""
+    return (first(config) - 1,)
+
+
 def drop(config: TransformerConfig) -> tuple[str, ...]:
     """What a file may hold that is not needed."""
     return (*bert.DROP, r"lm_head\..*")

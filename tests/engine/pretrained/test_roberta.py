@@ -52,6 +52,24 @@ def test_in_gguf_it_is_a_bert_whose_rows_for_padding_are_cut_off(changes, tmp_pa
     assert [str(check) for check in verify(lm) if not check.ok] == []
 
 
+@pytest.mark.parametrize(("changes", "padding"), [({}, "w1"), ({"pad_token_id": 4}, "w4")])
+def test_padding_is_read_in_no_text(changes, padding, tmp_path):
+    """In the file's own implementation it takes no position, and what follows stands where it would have without."""
+    lm = engine.load(checkpoints.save(checkpoints.roberta(**changes), tmp_path / "tiny"))
+    assert lm.encode("w3 w17 w6").ids == [3, 17, 6]
+    with pytest.raises(AtlasError) as refused:
+        lm.trace(f"w3 w17 {padding} w6")
+    assert str(refused.value) == (
+        f"{padding} at position 2 is what tiny fills texts up with, and it reads none inside a text: leave it out"
+    )
+
+
+def test_others_read_their_padding(tmp_path):
+    lm = engine.load(checkpoints.save(checkpoints.bert(), tmp_path / "tiny"))
+    assert lm.tokenizer.pad_id == 0
+    assert lm.encode("w3 w0 w6").ids == [3, 0, 6]
+
+
 def test_two_positions_fewer_than_rows():
     assert roberta.config_from_hf(WHOLE).max_len == 512
     table = torch.arange(514.0)[:, None]
