@@ -28,7 +28,9 @@ class Glance:
 
 
 def glance(lm: LanguageModel, trace: TextTrace, kind: str, layer: int, head: int) -> Glance:
-    """Of a trace that holds the weights. Raises AtlasError when the model has no such attention, layer or head."""
+    """Of a trace that holds the weights. Raises AtlasError when the model has no such attention, layer or head,
+    and when a weight is no number.
+    """
     place = locate(lm, kind, layer, head)
     queries, keys = token_rows(trace, place)
     taps = Taps(trace, place, query=0)

@@ -150,7 +150,7 @@ def walk_head(
 
     `trace` is the whole model's; `chain` the layer's own steps, when somebody has them already; `focus` is the key
     whose column is lit. Of many keys a window around `focus` gets columns. Raises AtlasError when the model has no
-    such attention, layer, head or token.
+    such attention, layer, head or token, and when one of these numbers is none.
     """
     place = locate(lm, kind, layer, head)
     queries, keys = token_rows(trace, place)
@@ -159,12 +159,12 @@ def walk_head(
     taps = Taps(chain or lm.layer_trace(trace, place.stack, layer), place, query)
     shown = columns(len(keys.tokens), focus)
     read = taps.per_key("k", shown), taps.per_key("v", shown)
-    masked_row = taps.row("masked")
-    core = lm.config.stacks[place.stack].core
-    strokes = STROKES[core](masked_row)
     rotation = rotate(lm, taps, shown)
     q, k = (rotation.q, rotation.k) if rotation else (taps.row("q"), read[0])
     scores, scaled, biased = taps.row("scores"), taps.row("scaled"), taps.row("biased")
+    masked_row = taps.row("masked")
+    core = lm.config.stacks[place.stack].core
+    strokes = STROKES[core](masked_row)
     z = taps.heads("z")
     residual = f"{place.path}_residual"
     return HeadWalk(
@@ -257,17 +257,29 @@ def columns(n_keys: int, focus: int) -> tuple[int, ...]:
 
 
 class Taps:
-    """The taps of one sub-layer, first sentence of the batch, as float64 arrays."""
+    """The taps of one sub-layer, first sentence of the batch, as float64 arrays. Raises AtlasError for NaN and ∞."""
 
     def __init__(self, trace: Trace, place: HeadPlace, query: int) -> None:
         self.trace, self.place, self.query = trace, place, query
 
+    def numbers(self, name: str, *index: int | slice | list[int]) -> np.ndarray:
+        """A tap, or one part of it; -∞ is what the mask gives."""
+        values = self.trace.array(name, 0, *index)
+        odd = values[~np.isfinite(values) & ~(np.isneginf(values) & name.endswith(".masked"))]
+        if odd.size:
+            raise AtlasError(
+                "{name} holds {number}, of which nothing can be drawn: look for a weight or an edit that is no "
+                "number, or load the model in another dtype",
+                name=name, number="NaN" if np.isnan(odd).any() else "∞",
+            )  # fmt: skip
+        return values
+
     def array(self, name: str) -> np.ndarray:
-        return self.trace.array(name, 0).astype(np.float64)
+        return self.numbers(name).astype(np.float64)
 
     def pick(self, tap: str, *index: int | slice | list[int]) -> np.ndarray:
         """One part of a tap of this sub-layer; picked before it is widened, because a whole one can be large."""
-        return self.trace.array(f"{self.place.path}.{tap}", 0, *index).astype(np.float64)
+        return self.numbers(f"{self.place.path}.{tap}", *index).astype(np.float64)
 
     def at(self, name: str) -> np.ndarray:
         """(d_model,) a residual-stream tap at the query's position."""
@@ -285,7 +297,7 @@ class Taps:
 
     @property
     def matrix(self) -> np.ndarray:
-        return self.trace.array(f"{self.place.path}.weights", 0, self.place.head).astype(np.float32)
+        return self.numbers(f"{self.place.path}.weights", self.place.head).astype(np.float32)
 
     @property
     def visible(self) -> np.ndarray:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import engine
+from engine.analysis.glance import glance
 from engine.analysis.head_walk import columns, walk_head
 from engine.config import AtlasError, Linear, Rope
 from tests.engine import recipes
@@ -44,6 +45,48 @@ def test_pocket_by_hand(pocket):
     np.testing.assert_allclose(pocket.resid_pre + pocket.out, pocket.resid_post, rtol=1e-6)
     assert pocket.bias is None
     assert pocket.rotation is None
+
+
+def at(place: tuple[int, ...], number: float):
+    """An edit of one number."""
+
+    def edit(value, _):
+        value[place] = number
+        return value
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    ("tap", "place", "number", "said"),
+    [
+        ("scores", (0, 0, 2, 1), math.nan, "scores holds NaN"),
+        ("scores", (0, 0, 2, 1), math.inf, "scores holds ∞"),
+        ("masked", (0, 0, 2, 1), math.nan, "masked holds NaN"),
+        ("v", (0, 0, 1, 3), math.nan, "v holds NaN"),
+        ("weights", (0, 0, 0, 0), math.nan, "weights holds NaN"),  # of another query: seen in the matrix
+    ],
+)
+def test_what_is_no_number_is_not_drawn(tap, place, number, said):
+    lm, path = engine.load("pocket"), "decoder.layers.0.self_attention"
+    trace = lm.trace("the cat sat", edits={f"{path}.{tap}": at(place, number)})
+    with pytest.raises(AtlasError) as refused:
+        walk_head(lm, trace, kind="masked", layer=0, head=0, query=2, focus=1)
+    assert str(refused.value) == (
+        f"{path}.{said}, of which nothing can be drawn: look for a weight or an edit that is no number, or load the "
+        "model in another dtype"
+    )
+
+
+def test_a_model_of_nan_is_not_drawn():
+    lm = engine.load("pocket")
+    for parameter in lm.model.parameters():
+        parameter.data.fill_(math.nan)
+    trace = lm.trace("the cat sat")
+    with pytest.raises(AtlasError, match=r"^decoder\.layers\.0\.self_attention\.k holds NaN, of which"):
+        walk_head(lm, trace, kind="masked", layer=0, head=0, query=2, focus=1)
+    with pytest.raises(AtlasError, match=r"^decoder\.layers\.0\.self_attention\.weights holds NaN, of which"):
+        glance(lm, trace, "masked", 0, 0)
 
 
 def test_what_is_hidden_has_a_reason():
