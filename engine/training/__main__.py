@@ -21,6 +21,7 @@ from safetensors.torch import save
 
 from engine.config import AtlasError
 from engine.model.transformer import Transformer
+from engine.tokenizers import Tokenizer
 from engine.training.examples import Image
 from engine.training.loop import Training, train
 from engine.training.measure import evaluate, report
@@ -30,7 +31,9 @@ from engine.training.pocket import write_pocket
 from engine.training.recipes import RECIPES, recipe_for, task_of
 from engine.training.runs.checkpoints import save_weights
 from engine.training.runs.folder import RunFolder
+from engine.training.starts import pieces
 from engine.training.tasks import Classification, Task, task_named
+from engine.training.tasks.text import Text
 
 SHOW_EVERY = 100  # steps
 FOR_EACH = 200  # held-out images, among which each label is found
@@ -140,18 +143,32 @@ def card_of(run: Training, metrics: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def measure(folder: str, count: int) -> None:
-    config, model, tokenizer, card = load_checkpoint(folder)
-    if "task" not in card:
-        raise AtlasError("the model in {folder} was not trained for a task", folder=folder)
-    task = task_named(card["task"], **card.get("options", {}))
-    objective_of(task).check(config, task)
-    if tokenizer.to_json() != task.tokenizer.to_json():  # as where Python's help has other letters
+def read_as(task: Task, tokenizer: Tokenizer, folder: str) -> None:
+    """Have the task cut its texts as the model does: Python's help has other letters in other versions of Python.
+
+    Raises AtlasError for a task whose tokens are the same everywhere.
+    """
+    if not isinstance(task, Text):
         raise AtlasError(
             "the vocabulary in {folder} is another than the task {task} has here",
             folder=folder,
             task=task.name,
         )
+    here, known = set(pieces(task.tokenizer)), set(pieces(tokenizer))
+    more, fewer = (" ".join(sorted(letters)) or "none" for letters in (here - known, known - here))
+    print(f"measured on the help of Python {platform.python_version()}, by the letters that the model knows")
+    print(f"unknown to it: {more}; not in there: {fewer}")
+    vars(task)["tokenizer"] = tokenizer
+
+
+def measure(folder: str, count: int) -> None:
+    config, model, tokenizer, card = load_checkpoint(folder)
+    if "task" not in card:
+        raise AtlasError("the model in {folder} was not trained for a task", folder=folder)
+    task = task_named(card["task"], **card.get("options", {}))
+    if tokenizer.to_json() != task.tokenizer.to_json():
+        read_as(task, tokenizer, folder)
+    objective_of(task).check(config, task)
     print(json.dumps(report(model, task, count), ensure_ascii=False, indent=2))
 
 

@@ -23,7 +23,7 @@ from uuid import uuid4
 from engine.config import AtlasError
 from engine.training.runs import queue
 from engine.training.runs import status as statuses
-from engine.training.runs.folder import RunConfig, RunFolder, write_whole
+from engine.training.runs.folder import START, RunConfig, RunFolder, write_whole
 from engine.training.runs.launcher import LAUNCHERS
 from engine.training.runs.status import Status
 
@@ -60,11 +60,13 @@ def folder_of(name: str) -> RunFolder:
     return RunFolder(folder)
 
 
-def create(config: RunConfig, data: Path | None = None) -> Run:
-    """A new run that was not started yet. data: the user's own file, of which the run keeps a copy.
+def create(config: RunConfig, data: Path | None = None, start: Path | None = None) -> Run:
+    """A new run that was not started yet. data: the user's own file; start: the trained model that it goes on from, if
+    not the one its settings name. The run keeps a copy of both.
 
-    Raises AtlasError when there is no such task, or when it cannot learn from that file.
+    Raises AtlasError when there is no such task, when it cannot learn from that file, or where no such model is.
     """
+    start = start or (Path(config.training.start_from) if config.training.start_from else None)
     kept = {} if data is None else {"path": f"data{data.suffix.lower()}"}
     config = config.model_copy(update={"task": {**config.task, **kept}})
     staging = queue.root() / f".{uuid4().hex}.part"
@@ -72,6 +74,8 @@ def create(config: RunConfig, data: Path | None = None) -> Run:
         staging.mkdir()
         if data is not None:
             _copy(data, staging / kept["path"])
+        if start is not None:
+            _copy_start(start.expanduser(), staging / START)
         RunFolder(staging).task(config).tokenizer  # noqa: B018  (reads the file)
         write_whole(staging / "config.json", config.to_json().encode())
         return _opened(RunFolder(_settle(staging, str(config.task.get("name", "run")))))
@@ -167,7 +171,7 @@ def duplicate(name: str, title: str) -> Run:
     """The same settings as a new run that was not started yet."""
     folder = folder_of(name)
     config = folder.read_config().model_copy(update={"title": title})
-    return create(config, folder.data(config))
+    return create(config, folder.data(config), folder.start)
 
 
 def _copy(data: Path, place: Path) -> None:
@@ -176,6 +180,15 @@ def _copy(data: Path, place: Path) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise AtlasError("{path} cannot be copied: {reason}.", path=str(data), reason=reason) from error
+
+
+def _copy_start(model: Path, place: Path) -> None:
+    from engine.training.starts import start_at  # torch comes with it, and few runs go on from others
+
+    found = start_at(model)
+    place.mkdir()
+    _copy(found.weights, place / "model.safetensors")
+    _copy(found.tokenizer, place / "tokenizer.json")
 
 
 def _settle(staging: Path, word: str) -> Path:

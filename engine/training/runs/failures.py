@@ -59,7 +59,8 @@ def batch_that_fits(folder: RunFolder, config: RunConfig) -> int:
         release()
         changes = {"batch_size": size, "accumulate": 1, "evaluate_every": None, "patience": None}
         try:
-            next(train(config.model, folder.task(config), config.training.model_copy(update=changes)))
+            training = folder.training(config).model_copy(update=changes)
+            next(train(config.model, folder.task(config), training))
         except AtlasError:
             return size  # it had the memory to find that out
         except Exception as error:

@@ -9,6 +9,7 @@ checkpoint/last.safetensors        all that going on needs, and best.safetensors
 tokenizer.json                     the vocabulary
 log.txt                            what the process printed
 data.csv or data.txt               a copy of the user's own file, where the task reads one
+start/                             a copy of the weights that it goes on from, where it does, with their vocabulary
 
 Whatever is not appended to is written beside its place and moved there at once: a reader finds the whole old file or
 the whole new one. No torch here.
@@ -31,6 +32,7 @@ from engine.training.settings import TrainingSettings
 if TYPE_CHECKING:
     from engine.training.tasks import Task
 
+START = "start"
 FORMAT = 1  # of the folder; a later one may hold what this program does not know
 
 
@@ -135,6 +137,16 @@ class RunFolder:
         """The copy of the user's own file, where the task reads one."""
         path = config.task.get("path")
         return None if path is None else self.path / Path(str(path)).name
+
+    @property
+    def start(self) -> Path | None:
+        """The copy of the trained model that the run goes on from, where it does."""
+        return kept if (kept := self.path / START).is_dir() else None
+
+    def training(self, config: RunConfig) -> TrainingSettings:
+        """The run's settings, with its own copy of what it goes on from: that may have changed, or be gone."""
+        changes = {"start_from": str(self.start)} if self.start else {}
+        return config.training.model_copy(update=changes)
 
     def snapshot(self, step: int) -> Path:
         return self.path / "snapshots" / f"step-{step:06d}.safetensors"

@@ -46,6 +46,10 @@ class Launcher(Protocol):
         """Takes a run out of its own queue; harmless when it is not there. Raises AtlasError when it cannot be done."""
         ...
 
+    def forget(self, status: Status) -> None:
+        """Removes what it keeps of a run that is over: it is deleted, or begins anew."""
+        ...
+
     def kill(self, status: Status) -> None:
         """Ends a process that heeds no request; harmless once it is over."""
         ...
@@ -73,6 +77,9 @@ class LocalLauncher:
 
     def withdraw(self, status: Status) -> None:
         """The queue of this machine is ours."""
+
+    def forget(self, status: Status) -> None:
+        """All of it is in the run's folder."""
 
     def kill(self, status: Status) -> None:
         if status.process and status.process.is_alive:

@@ -1,7 +1,9 @@
 """Which runs are at work, and which wait for their turn: decided by the folders alone, under one lock file.
 
 There is no process that keeps the queue. Whoever changes something looks whether a waiting run can begin: the screen
-that starts one, the process of a run that ends, and whoever calls `dispatch`. No torch here.
+that starts one, the process of a run that ends, and whoever calls `dispatch`, as a screen with runs does every second
+or two. So where a process is killed and the app that started it is gone, the next run begins when somebody looks. No
+torch here.
 """
 
 from __future__ import annotations
@@ -67,6 +69,8 @@ def leave(status: Status) -> None:
     """Out of a cluster's queue, if that answers; should the job begin nevertheless, it finds nothing to do."""
     with suppress(AtlasError):
         LAUNCHERS[status.launcher].withdraw(status)
+    with suppress(OSError):
+        LAUNCHERS[status.launcher].forget(status)
 
 
 def dispatch() -> None:

@@ -71,10 +71,10 @@ def parquet(folder: RunFolder) -> bytes:
 def command(folder: RunFolder) -> str:
     """What to type, in the folder of this program, to make the run again from its beginning."""
     config = folder.read_config()
-    files = [path for path in (folder.config, folder.data(config)) if path is not None]
+    files = [path for path in (folder.config, folder.data(config), folder.start) if path is not None]
     again, sources = shlex.quote(f"{folder.name}-again"), " ".join(shlex.quote(str(path)) for path in files)
     return (
-        f"cd {shlex.quote(str(ROOT))} && mkdir {again} && cp {sources} {again} && "
+        f"cd {shlex.quote(str(ROOT))} && mkdir {again} && cp -r {sources} {again} && "
         f"python -m engine.training.worker {again}"
     )
 
@@ -86,7 +86,7 @@ def adopt(path: Path) -> Run:
     """
     theirs = RunFolder(path.expanduser().absolute())
     config = theirs.read_config()
-    made = runs.create(config, theirs.data(config))
+    made = runs.create(config, theirs.data(config), theirs.start)
     try:
         for pattern in ADOPTED:
             for file in theirs.path.glob(pattern):

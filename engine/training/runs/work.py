@@ -38,7 +38,7 @@ class Work:
         torch.set_num_threads(1)  # faster than two for small models, and a screen beside it needs the other
         self.folder, self.heartbeat, self.asked = folder, heartbeat, asked
         config = folder.read_config()
-        self.training = train(config.model, folder.task(config), config.training)
+        self.training = train(config.model, folder.task(config), folder.training(config))
         self.before = self.resume() if folder.last.exists() else 0.0
         weights = sum(value.nbytes for value in self.training.model.state_dict().values())
         self.kept = snapshot_steps(config.training.steps, weights)

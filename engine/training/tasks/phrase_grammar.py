@@ -10,14 +10,16 @@ a link mean each other; a word without a counterpart ("the") has none.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from engine.training.tasks import phrase_words as words
 from engine.training.tasks.phrase_words import Thing, Verb
 
-Table = Mapping[str, str]  # Chinese: English
+Rows = Sequence[tuple[str, str]]  # Chinese, English
 
 
 class Word(NamedTuple):
@@ -25,15 +27,23 @@ class Word(NamedTuple):
     link: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class Both:
+class Both(NamedTuple):
     """The same in Chinese and in English."""
 
     chinese: tuple[Word, ...] = ()
     english: tuple[Word, ...] = ()
 
-    def __add__(self, other: Both) -> Both:
-        return Both(self.chinese + other.chinese, self.english + other.english)
+
+def joined(*parts: Both) -> Both:
+    return Both(chinese(parts), english(parts))
+
+
+def chinese(parts: Iterable[Both]) -> tuple[Word, ...]:
+    return tuple(chain.from_iterable(part.chinese for part in parts))
+
+
+def english(parts: Iterable[Both]) -> tuple[Word, ...]:
+    return tuple(chain.from_iterable(part.english for part in parts))
 
 
 @dataclass(frozen=True)
@@ -45,16 +55,35 @@ class Subject:
 
 
 NOTHING = Both()
-THE = Both(english=(Word("the"),))
+THE, OF = Both(english=(Word("the"),)), Both(english=(Word("of"),))
+
+# The words' tables as rows, one of which is chosen.
+(
+    CHARACTERS, CITIES, EMPLOYERS, FAMILIES, LIKED, NAMES, OWNERS, PEOPLE, POINTING, TITLES, TONGUES,
+) = (
+    tuple(table.items()) for table in (
+        words.CHARACTERS, words.CITIES, words.EMPLOYERS, words.FAMILIES, words.LIKED, words.NAMES, words.OWNERS,
+        words.PEOPLE, words.POINTING, words.TITLES, words.TONGUES,
+    )
+)  # fmt: skip
+TIMES = {tense: tuple(table.items()) for tense, table in words.TIMES.items()}
+TENSES, SUBJECTS = tuple(TIMES), tuple(words.SUBJECTS)
+COUNTS = words.NUMBERS | words.POINTING
+SOME, ANY = tuple(COUNTS), ("", *COUNTS)
 
 
 def pair(chinese: str, english: str) -> Both:
     """Words that mean each other: in order where there are as many, else all of them together."""
-    left, right = chinese.split(), english.split()
+    left, right = parted(chinese), parted(english)
     if len(left) == len(right):
         links = [object() for _ in left]
         return Both(tuple(map(Word, left, links)), tuple(map(Word, right, links)))
     return together(left, right)
+
+
+@cache
+def parted(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
 
 
 def together(chinese: Sequence[str], english: Sequence[str]) -> Both:
@@ -68,14 +97,14 @@ def around(outside: Both, inside: Both) -> Both:
     return Both(before + inside.chinese + after, outside.english + inside.english)
 
 
-def any_of(table: Table, chance: random.Random) -> Both:
-    return pair(*chance.choice([*table.items()]))
+def any_of(rows: Rows, chance: random.Random) -> Both:
+    return pair(*chance.choice(rows))
 
 
 def sentence(chance: random.Random) -> tuple[Both, bool]:
     """Any sentence, and whether its subject has a clause. Somebody is helped, or something is done to a thing."""
-    verb, tense = chance.choice(words.VERBS), chance.choice([*words.TIMES])
-    noun, other = (dict([row]) for row in chance.sample([*words.PEOPLE.items()], 2))
+    verb, tense = chance.choice(words.VERBS), chance.choice(TENSES)
+    noun, other = ((row,) for row in chance.sample(PEOPLE, 2))
     who = subject(noun, chance)
     company = NOTHING
     if not verb.things:
@@ -85,20 +114,21 @@ def sentence(chance: random.Random) -> tuple[Both, bool]:
         if chance.random() < 0.3:
             company = around(pair("和 一起", "with"), someone(other, who, chance))
     where = place(chance.choice(verb.places)) if chance.random() < 0.6 else NOTHING
-    when = any_of(words.TIMES[tense], chance)
+    when = any_of(TIMES[tense], chance)
     will = pair("会", "will") if tense == "future" else NOTHING
     does = done(verb, tense, who.plural)
-    chinese = who.said + when + will + company + where + does + what
-    english = who.said + will + does + what + company + where + when
-    return Both(chinese.chinese, english.english), who.clause
+    return Both(
+        chinese((who.said, when, will, company, where, does, what)),
+        english((who.said, will, does, what, company, where, when)),
+    ), who.clause
 
 
 # ── who ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def subject(noun: Table, chance: random.Random) -> Subject:
+def subject(noun: Rows, chance: random.Random) -> Subject:
     if chance.random() < 0.25:
-        pronoun = chance.choice([*words.SUBJECTS])
+        pronoun = chance.choice(SUBJECTS)
         said = pair(pronoun, words.SUBJECTS[pronoun])
         return Subject(said, plural=pronoun in words.PLURAL, pronoun=pronoun)
     if chance.random() < 0.4:
@@ -106,11 +136,11 @@ def subject(noun: Table, chance: random.Random) -> Subject:
     return Subject(called(noun, chance))
 
 
-def someone(noun: Table, beside: Subject, chance: random.Random) -> Both:
+def someone(noun: Rows, beside: Subject, chance: random.Random) -> Both:
     """Somebody else than the subject."""
     if chance.random() < 0.25:
         same = words.FIRST_PERSON if beside.pronoun in words.FIRST_PERSON else (beside.pronoun,)
-        return any_of({one: said for one, said in words.OBJECTS.items() if one not in same}, chance)
+        return any_of([row for row in words.OBJECTS.items() if row[0] not in same], chance)
     other = called(noun, chance)
     while spoken(other) == spoken(beside.said):  # the same name
         other = called(noun, chance)
@@ -121,70 +151,67 @@ def spoken(said: Both) -> list[str]:
     return [word.text for word in said.english]
 
 
-def called(noun: Table, chance: random.Random) -> Both:
+def called(noun: Rows, chance: random.Random) -> Both:
     return chance.choice(WAYS_TO_CALL)(noun, chance)
 
 
-def known(noun: Table, chance: random.Random) -> Both:
-    return THE + any_of(noun, chance)
+def known(noun: Rows, chance: random.Random) -> Both:
+    return joined(THE, any_of(noun, chance))
 
 
-def pointed_out(noun: Table, chance: random.Random) -> Both:
-    measure = "位" if noun.keys() <= words.PROFESSIONS.keys() else "个"
-    pointing, english = chance.choice([*words.POINTING.items()])
-    return pair(f"{pointing} {measure}", english) + any_of(noun, chance)
+def pointed_out(noun: Rows, chance: random.Random) -> Both:
+    measure = "位" if noun[0][0] in words.PROFESSIONS else "个"
+    pointing, said = chance.choice(POINTING)
+    return joined(pair(f"{pointing} {measure}", said), any_of(noun, chance))
 
 
-def of_somebody(noun: Table, chance: random.Random) -> Both:
-    owner, english = chance.choice([*words.OWNERS.items()])
-    return pair(f"{owner} 的", english) + any_of(noun, chance)
+def of_somebody(noun: Rows, chance: random.Random) -> Both:
+    owner, said = chance.choice(OWNERS)
+    return joined(pair(f"{owner} 的", said), any_of(noun, chance))
 
 
-def of_a_kind(noun: Table, chance: random.Random) -> Both:
-    return THE + any_of(words.CHARACTERS, chance) + any_of(noun, chance)
+def of_a_kind(noun: Rows, chance: random.Random) -> Both:
+    return joined(THE, any_of(CHARACTERS, chance), any_of(noun, chance))
 
 
-def by_name(noun: Table, chance: random.Random) -> Both:
-    return any_of(words.NAMES, chance)
+def by_name(noun: Rows, chance: random.Random) -> Both:
+    return any_of(NAMES, chance)
 
 
-def by_family(noun: Table, chance: random.Random) -> Both:
+def by_family(noun: Rows, chance: random.Random) -> Both:
     """王 先生, Mr Wang: the title stands after the name."""
-    family, title = any_of(words.FAMILIES, chance), any_of(words.TITLES, chance)
+    family, title = any_of(FAMILIES, chance), any_of(TITLES, chance)
     return Both(family.chinese + title.chinese, title.english + family.english)
 
 
-WAYS_TO_CALL: tuple[Callable[[Table, random.Random], Both], ...] = (
+WAYS_TO_CALL: tuple[Callable[[Rows, random.Random], Both], ...] = (
     known, pointed_out, of_somebody, of_a_kind, by_name, by_family,
 )  # fmt: skip
 
 
-def with_clause(noun: Table, chance: random.Random) -> Both:
+def with_clause(noun: Rows, chance: random.Random) -> Both:
     """喜欢 音乐 的 老师, the teacher who likes music."""
     person, who = any_of(noun, chance), pair("的", "who")
     clause = chance.choice(CLAUSES)(chance)
-    return Both(
-        clause.chinese + who.chinese + person.chinese, (THE + person).english + who.english + clause.english
-    )
+    return Both(chinese((clause, who, person)), english((THE, person, who, clause)))
 
 
 def lives(chance: random.Random) -> Both:
-    return pair("住 在", "lives in") + any_of(words.CITIES, chance)
+    return joined(pair("住 在", "lives in"), any_of(CITIES, chance))
 
 
 def works(chance: random.Random) -> Both:
     """在 医院 工作, works at the hospital."""
-    where = pair("在", "at") + THE + any_of(words.EMPLOYERS, chance)
-    work = pair("工作", "works")
-    return Both(where.chinese + work.chinese, work.english + where.english)
+    where, work = joined(pair("在", "at"), THE, any_of(EMPLOYERS, chance)), pair("工作", "works")
+    return Both(chinese((where, work)), english((work, where)))
 
 
 def likes(chance: random.Random) -> Both:
-    return pair("喜欢", "likes") + any_of(words.LIKED, chance)
+    return joined(pair("喜欢", "likes"), any_of(LIKED, chance))
 
 
 def speaks(chance: random.Random) -> Both:
-    return pair("会 说", "speaks") + any_of(words.TONGUES, chance)
+    return joined(pair("会 说", "speaks"), any_of(TONGUES, chance))
 
 
 CLAUSES = (lives, works, likes, speaks)
@@ -203,28 +230,27 @@ def place(chinese: str) -> Both:
     preposition, *_, noun = words.PLACES[chinese].split()
     where, *inside = chinese.split()
     article = THE if " the " in words.PLACES[chinese] else NOTHING
-    return around(pair(" ".join(["在", *inside]), preposition), article + pair(where, noun))
+    return around(pair(" ".join(["在", *inside]), preposition), joined(article, pair(where, noun)))
 
 
 def something(verb: Verb, tense: str, chance: random.Random) -> Both:
     """Some of what the verb is done to: one or more, this or that, or, of a habit, any."""
     thing = words.THINGS[chance.choice(verb.things)]
     kind = pair(*chance.choice(verb.adjectives)) if chance.random() < 0.35 else NOTHING
-    counts = words.NUMBERS | words.POINTING
-    number = chance.choice(["", *counts] if tense == "habit" else [*counts])
+    number = chance.choice(ANY if tense == "habit" else SOME)
     if not number:
-        return kind + pair(thing.chinese, thing.plural)
+        return joined(kind, pair(thing.chinese, thing.plural))
     return counted(thing, kind, number)
 
 
 def counted(thing: Thing, kind: Both, number: str) -> Both:
     """两 本 书, two books; 一 杯 热 茶, a cup of hot tea."""
-    english = (words.NUMBERS | words.POINTING)[number]
-    many = english in ("two", "three", "four")
+    count = COUNTS[number]
+    many = count in ("two", "three", "four")
     if thing.containers:
-        measured = pair(f"{number} {thing.measure}", f"{english} {thing.containers[many]}")
-        return measured + Both(english=(Word("of"),)) + kind + pair(thing.chinese, thing.plural)
-    said = kind + pair(thing.chinese, thing.plural if many else thing.english)
-    if english == "a" and said.english[0].text[0] in "aeiou":
-        english = "an"
-    return pair(f"{number} {thing.measure}", english) + said
+        measured = pair(f"{number} {thing.measure}", f"{count} {thing.containers[many]}")
+        return joined(measured, OF, kind, pair(thing.chinese, thing.plural))
+    said = joined(kind, pair(thing.chinese, thing.plural if many else thing.english))
+    if count == "a" and said.english[0].text[0] in "aeiou":
+        count = "an"
+    return joined(pair(f"{number} {thing.measure}", count), said)

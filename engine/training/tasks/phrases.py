@@ -21,6 +21,7 @@ from engine.training.tasks.sampled import Sampled
 from engine.training.tasks.task import Kind
 
 LONGEST = 26  # words, in either language
+NOWHERE: frozenset[int] = frozenset()
 
 
 class Phrases(Sampled):
@@ -66,4 +67,4 @@ def places(source: tuple[Word, ...], target: tuple[Word, ...]) -> tuple[frozense
     for at, word in enumerate(source):
         if word.link is not None:
             found.setdefault(word.link, []).append(at)
-    return tuple(frozenset(found.get(word.link, ())) for word in target)
+    return tuple(frozenset(found[word.link]) if word.link in found else NOWHERE for word in target)

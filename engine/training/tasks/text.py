@@ -11,12 +11,25 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from engine.config import N_, Settings
+from engine.config import N_, AtlasError, Settings
 from engine.tokenizers import Tokenizer
 from engine.training.examples import Example
 from engine.training.tasks.corpus import Corpus, help_topics, text_of
 from engine.training.tasks.cuts import Characters, Cut
 from engine.training.tasks.task import Kind
+
+FEWEST = 16  # tokens of a part, training or held out
+LOOKED_AT = 5_000  # characters of a part, when tokens are counted
+
+
+def refuse_few(tokens: int) -> None:
+    """Raises AtlasError: one piece may hold all of a text that repeats itself, and then nothing follows on anything."""
+    if tokens < FEWEST:
+        raise AtlasError(
+            "a part of the text has only {count} tokens when it is cut into pieces, and at least {limit} are needed; "
+            "cut it letter by letter",
+            count=tokens, limit=FEWEST,
+        )  # fmt: skip
 
 
 class Stretches:
@@ -57,7 +70,11 @@ class _OfCorpus(Settings):
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
-        return self.cut.tokenizer(self.corpus, self.mask)
+        """Raises AtlasError where the text is not cut into enough."""
+        tokenizer = self.cut.tokenizer(self.corpus, self.mask)
+        for part in (self.corpus.training, self.corpus.held_out):
+            refuse_few(len(tokenizer.ids(part[:LOOKED_AT])))
+        return tokenizer
 
     def draw(self, count: int, generator: random.Random) -> list[Example]:
         return [self.example(self._training.any(generator)) for _ in range(count)]

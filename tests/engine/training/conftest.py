@@ -50,7 +50,13 @@ class Launched:
     def look(self, known: Mapping[RunFolder, Status]) -> dict[RunFolder, Status]:
         return {}
 
+    def why(self, status: Status) -> str:
+        return ""
+
     def withdraw(self, status: Status) -> None:
+        pass
+
+    def forget(self, status: Status) -> None:
         pass
 
     def kill(self, status: Status) -> None:

@@ -16,12 +16,16 @@ import pytest
 import engine
 from engine.analysis.expected import class_told
 from engine.language_model import EMBEDDED, LanguageModel, embedded
+from engine.tokenizers import SPECIALS
+from engine.training.__main__ import main
 from engine.training.examples import Example
 from engine.training.measure import evaluate, report, watch
 from engine.training.model_folder import folder_around
 from engine.training.recipes import RECIPES, task_of
 from engine.training.runs.folder import RunFolder
 from engine.training.settings import TrainingSettings
+from engine.training.starts import pieces
+from engine.training.tasks.corpus import Corpus
 
 OTHER_SEED = 1  # not the one the cards were measured with
 SAMPLE = 200
@@ -215,6 +219,20 @@ def test_it_goes_on_with_words() -> None:
 def test_its_card_says_as_much_of_the_held_out_help_in_bits() -> None:
     assert lm("text").card["metrics"]["loss"] / math.log(2) < 1.75
     assert lm("text").card["python"].startswith("3.11.")
+
+
+@pytest.mark.parametrize(("more", "told"), [("", None), ("Ω ж", "unknown to it: Ω ж; not in there: none")])
+def test_its_figures_can_be_measured_with_the_help_of_any_python(
+    more: str, told: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its own letters stand for the help that it learned from; more is what a later Python adds."""
+    letters = "".join(pieces(lm("text").tokenizer)[len(SPECIALS) :])
+    help_text = Corpus(f"{OWN}{letters}", f"{OWN}{more}")
+    monkeypatch.setattr("engine.training.tasks.text.help_topics", lambda: help_text)
+    assert main(["measure", str(EMBEDDED / "text"), "--count", "20"]) == 0
+    said = capsys.readouterr().out
+    assert (told in said) if told else said.startswith("{")
+    assert json.loads(said[said.index("{") :])["loss"] < 1.5
 
 
 def test_phrases_are_aligned_by_the_heads_together_too() -> None:

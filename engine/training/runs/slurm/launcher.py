@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from engine.config import AtlasError
@@ -73,6 +74,15 @@ class SlurmLauncher:
         if _may_wait(status):
             slurm_queue.cancel(status.job)
 
+    def forget(self, status: Status) -> None:
+        """The script of an array goes with the last of its jobs."""
+        if not status.job:
+            return
+        array = status.job.partition("_")[0]
+        _remove(f"{status.job}_*")
+        if not any(scripts().glob(f"{array}_*_submitted.pkl")):
+            _remove(f"{array}_submission.sh")
+
     def kill(self, status: Status) -> None:
         if status.job:
             slurm_queue.cancel(status.job)
@@ -86,13 +96,24 @@ def submit(folders: Sequence[RunFolder], settings: SlurmSettings) -> list[str]:
     except ImportError:
         raise AtlasError("Runs go to Slurm through submitit: pip install submitit.") from None
     try:
-        executor = submitit.SlurmExecutor(home() / "runs" / ".slurm", max_num_timeout=FURTHER)
+        executor = submitit.SlurmExecutor(scripts(), max_num_timeout=FURTHER)
         executor.update_parameters(**_parameters(settings))
         with executor.batch():
             jobs = [executor.submit(Job(folder.path)) for folder in folders]
+        _remove(".submission_file_*.sh")  # submitit keeps it by the job's number, too
         return [job.job_id for job in jobs]
     except FailedJobError as error:
         raise slurm_queue.refused(str(error)) from None
+
+
+def scripts() -> Path:
+    """Where submitit keeps what it gives to Slurm, and what comes back."""
+    return home() / "runs" / ".slurm"
+
+
+def _remove(pattern: str) -> None:
+    for path in scripts().glob(pattern):
+        path.unlink(missing_ok=True)
 
 
 def _parameters(settings: SlurmSettings) -> dict[str, Any]:

@@ -183,6 +183,23 @@ def test_a_waiting_run_leaves_the_clusters_queue(cluster, settings) -> None:
     assert cluster.called("scancel") == ["7", "8_1", "9"]
 
 
+def test_what_submitit_keeps_of_a_run_goes_with_it(cluster, settings, home: Path) -> None:
+    cluster.put("sbatch", "echo Submitted batch job 8")
+    made = [runs.create(settings).name for _ in range(2)]
+    runs.start_all(made, "slurm")
+    folder = home / "runs" / ".slurm"
+    for name in ("8_0_0_log.out", "8_1_0_result.pkl", "88_0_submitted.pkl"):
+        (folder / name).touch()
+    kept = {"8_submission.sh", "8_0_submitted.pkl", "8_1_submitted.pkl", "8_0_0_log.out", "8_1_0_result.pkl"}
+    assert {path.name for path in folder.iterdir()} == {*kept, "88_0_submitted.pkl"}
+    runs.delete(made[0])
+    assert {path.name for path in folder.iterdir()} == {
+        "8_submission.sh", "8_1_submitted.pkl", "8_1_0_result.pkl", "88_0_submitted.pkl",
+    }  # fmt: skip
+    runs.delete(made[1])
+    assert [path.name for path in folder.iterdir()] == ["88_0_submitted.pkl"]
+
+
 def test_a_run_stays_in_the_queue_of_a_cluster_that_does_not_answer(cluster, settings) -> None:
     cluster.put("scancel", "echo 'scancel: error: Unable to contact slurm controller' >&2; exit 1")
     run = runs.create(settings)

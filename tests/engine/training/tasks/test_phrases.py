@@ -115,7 +115,7 @@ def test_places(place: str, chinese: str, english: str) -> None:
 def test_lines_cross_and_reach_around() -> None:
     garden = grammar.place("公园 里")
     assert lines(garden) == [("in", "在 里"), ("the", ""), ("park", "公园")]
-    family = grammar.by_family({}, random.Random(0))
+    family = grammar.by_family((), random.Random(0))
     (title, chinese_title), (_, chinese_name) = lines(family)
     assert title in ("Mr", "Mrs")
     assert texts(family)[0] == f"{chinese_name} {chinese_title}"
@@ -124,7 +124,7 @@ def test_lines_cross_and_reach_around() -> None:
 
 
 def test_a_clause_stands_before_its_noun_in_chinese() -> None:
-    found = {grammar.with_clause({"老师": "teacher"}, random.Random(seed)) for seed in range(60)}
+    found = {grammar.with_clause((("老师", "teacher"),), random.Random(seed)) for seed in range(60)}
     said = {texts(one): lines(one) for one in found}
     assert said["住 在 北京 的 老师", "the teacher who lives in Beijing"] == [
         ("the", ""), ("teacher", "老师"), ("who", "的"), ("lives", "住"), ("in", "在"), ("Beijing", "北京"),
@@ -140,7 +140,8 @@ def test_positions_are_those_of_tokens_in_both_directions() -> None:
     who, when = pair("老师", "teacher"), pair("昨天", "yesterday")
     does = grammar.done(verb("help"), "past", False)
     said = Both(
-        who.chinese + when.chinese + does.chinese, (grammar.THE + who).english + does.english + when.english
+        who.chinese + when.chinese + does.chinese,
+        grammar.THE.english + who.english + does.english + when.english,
     )
     there = Phrases(into="English").example(said, "plain")
     assert (there.source, there.target) == ("老师昨天帮助了", "the teacher helped yesterday")

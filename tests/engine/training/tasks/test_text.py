@@ -241,3 +241,16 @@ def test_too_many_different_characters_are_refused_but_can_be_pieces(
     ):
         _ = Text(path=path).tokenizer
     assert len(Text(path=path, cut=Pieces(vocabulary=300)).tokenizer) <= 300
+
+
+@pytest.mark.parametrize("text", ["a" * 1200, "a" * 1000 + "x" * 111])
+def test_a_part_that_is_hardly_more_than_one_piece_is_refused(tmp_path: Path, text: str) -> None:
+    path = file(tmp_path, text)
+    with pytest.raises(AtlasError, match=r"^a part of the text has only 1 tokens .* cut it letter by letter$"):
+        _ = Text(path=path, cut=Pieces()).tokenizer
+    assert len(Text(path=path).draw(1, random.Random(0))[0].target) == 64
+
+
+def test_the_text_of_two_letters_can_be_pieces(tmp_path: Path) -> None:
+    task = Text(path=file(tmp_path, "ab " * 500), cut=Pieces())
+    assert len(task.tokenizer.ids(task.draw(1, random.Random(0))[0].target)) == 64
