@@ -435,7 +435,7 @@ class Plot {
     if (!this.data?.rests || this.timer) return;
     this.telling = setTimeout(() => {
       const name = this.steps[this.step]?.name;
-      if (this.canvas.isConnected && name !== this.told) this.host.rest((this.told = name));
+      if (this.canvas.isConnected && !this.timer && name !== this.told) this.host.rest((this.told = name));
     }, REST_MS);
   }
 

@@ -48,10 +48,12 @@ with shell.frame("runs", _("Runs"), _("side by side, and attention over training
         moving = any(run_controls.is_moving(run) for run in known)
         st.fragment(overview, run_every=PULSE if moving else None)(focus, names, rooms_below())
     panels.heading(_("Attention over training"))
+    if not known and not state.view().talk:
+        run_replay.invite()
     shown = None
     with shell.boundary():
         if shown := run_replay.choose():
-            run_replay.show(shown)
+            run_replay.show(shown, alive=not known and focus is None and state.view().step is None)
     if not state.view().talk:
         left, right = st.columns([7, 5], gap="large")
         with left:

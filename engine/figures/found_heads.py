@@ -18,7 +18,7 @@ from engine.figures.curves import run_color
 from engine.figures.drawing import CLEAR, Trace
 from engine.figures.found_heads_sheet import Arrangement, Form, Tile, arrange
 from engine.figures.glance import names, pairs
-from engine.figures.matrix import hidden_runs
+from engine.figures.hatching import hidden_runs
 from engine.figures.quantities import SCORES
 from engine.figures.strips import typed
 from engine.figures.theme import FONT, Theme, cell_weight, escape, shorten

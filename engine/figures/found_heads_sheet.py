@@ -11,7 +11,7 @@ from engine.analysis.found_heads import FoundHead, RunHeads
 from engine.analysis.glance import Glance
 from engine.analysis.head_scores import RISING
 from engine.figures.glance import Plate, upright
-from engine.figures.matrix import Grid
+from engine.figures.grid import Grid
 
 LARGEST = 24.0  # pixels, side of a cell
 READABLE = 6.5  # from which its token can be named

@@ -10,7 +10,9 @@ import numpy as np
 
 from engine.analysis.glance import Glance
 from engine.figures.drawing import CLEAR, Trace
-from engine.figures.matrix import Grid, hidden_runs, pooled
+from engine.figures.grid import Grid
+from engine.figures.hatching import hidden_runs
+from engine.figures.matrix import pooled
 from engine.figures.strips import typed
 from engine.figures.theme import FONT, Theme, escape, shorten, text_width
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.figures.drawing import CLEAR, Drawing, Part, Trace, square, still
+from engine.figures.grid import Grid
+from engine.figures.hatching import hatched
 from engine.figures.sheet import Box
 from engine.figures.strips import typed
 from engine.figures.theme import MINUS_INFINITY, escape, shorten
@@ -20,22 +21,6 @@ if TYPE_CHECKING:
 MAX_SQUARES = 1600  # above, an image: squares tween, but each is a node
 MAX_IMAGE = 512  # pixels a side; a megabyte travels
 QUIET = 0.3
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Edges of the matrix's rows and columns, and the side of a cell."""
-
-    xs: np.ndarray  # (key + 1,)
-    ys: np.ndarray  # (query + 1,)
-    side: float
-
-    def centres(self, pairs: Sequence[tuple[int, int]]) -> Trace:
-        """x and y of (query, key) cells."""
-        return {
-            "x": [round(float(self.xs[k] + self.xs[k + 1]) / 2, 1) for _, k in pairs],
-            "y": [round(float(self.ys[q] + self.ys[q + 1]) / 2, 1) for q, _ in pairs],
-        }
 
 
 def grid(drawing: Drawing) -> Grid:
@@ -177,12 +162,7 @@ def image(drawing: Drawing) -> list[Part]:
         "colorscale": [[0, theme.weight[0]], [1, theme.weight[1]]], "showscale": False, "hoverongaps": False,
         "hovertemplate": "%{z:.4f}<extra></extra>",
     }  # fmt: skip
-    hidden: Trace = {
-        "type": "scatter", "mode": "lines", "fill": "toself", "line": {"width": 0}, "hoverinfo": "skip",
-        **hidden_runs(walk.visible, place),
-        "fillpattern": {"shape": "/", "fgcolor": theme.hatch, "bgcolor": theme.faint, "size": 6, "solidity": 0.12},
-    }  # fmt: skip
-    return [still(heat), still(hidden)]
+    return [still(heat), *map(still, hatched(walk.visible, place, theme))]
 
 
 def pooled(weights: np.ndarray) -> np.ndarray:
@@ -196,20 +176,6 @@ def pooled(weights: np.ndarray) -> np.ndarray:
     blocks = padded.reshape(rows // block, block, columns // block, block)
     empty = np.isnan(blocks).all(axis=(1, 3))
     return np.where(empty, np.nan, np.nan_to_num(blocks, nan=-1.0).max(axis=(1, 3)))
-
-
-def hidden_runs(visible: np.ndarray, place: Grid) -> Trace:
-    """Outlines of the hidden cells, one rectangle for each run of them in a row."""
-    xs: list[float | None] = []
-    ys: list[float | None] = []
-    for row, seen in enumerate(visible):
-        edges = np.flatnonzero(np.diff(np.concatenate([[True], seen, [True]]).astype(int)))
-        top, bottom = (round(float(y), 1) for y in place.ys[row : row + 2])
-        for start, stop in edges.reshape(-1, 2):
-            left, right = round(float(place.xs[start]), 1), round(float(place.xs[stop]), 1)
-            xs += [left, right, right, left, None]
-            ys += [top, top, bottom, bottom, None]
-    return {"x": xs, "y": ys}
 
 
 def frame(drawing: Drawing) -> Part:

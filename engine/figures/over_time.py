@@ -13,7 +13,7 @@ import numpy as np
 from engine.analysis.over_time import OverTime
 from engine.figures.drawing import CLEAR, Trace
 from engine.figures.glance import names
-from engine.figures.matrix import hidden_runs
+from engine.figures.hatching import hatched
 from engine.figures.over_time_play import Form, Play, Translate
 from engine.figures.over_time_tracks import baseline, captions, color, curves, half_mark, ticks
 from engine.figures.quantities import SCORES
@@ -50,7 +50,7 @@ def over_time_spec(
     """The figure as plotly.js reads it; `layout.meta.steps` are the moments, named by their steps."""
     play = Play(info, kind, head, theme, form, translate)
     moving = [cells(play), now(play), points(play)]
-    still = [hidden(play), *curves(play), *half_mark(play)]
+    still = [*hatched(play.look.visible[play.head], play.grid, theme), *curves(play), *half_mark(play)]
     traces = [*still, *(states[0] for states, _ in moving)]
     frames = [
         {
@@ -112,17 +112,6 @@ def points(play: Play) -> tuple[list[Trace], list[Trace]]:
         "marker": {"size": play.form.note * 0.8, "color": color(play), "line": edge},
     }  # fmt: skip
     return [base | changed[0]], changed
-
-
-def hidden(play: Play) -> Trace:
-    """What the mask hides, hatched."""
-    return {
-        "type": "scatter", "mode": "lines", "fill": "toself", "line": {"width": 0}, "hoverinfo": "skip",
-        **hidden_runs(play.look.visible[play.head], play.grid),
-        "fillpattern": {
-            "shape": "/", "fgcolor": play.theme.hatch, "bgcolor": play.theme.faint, "size": 6, "solidity": 0.12,
-        },
-    }  # fmt: skip
 
 
 def layout(play: Play) -> Trace:

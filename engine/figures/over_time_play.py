@@ -14,7 +14,7 @@ import numpy as np
 
 from engine.analysis.over_time import Look, OverTime
 from engine.figures.glance import Plate
-from engine.figures.matrix import Grid
+from engine.figures.grid import Grid
 from engine.figures.theme import Theme
 
 Translate = Callable[[str], str]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from engine.training.probe import Probe
     from engine.training.tasks import Task
 
+FIRST = "induction"  # of the models that came along: its heads appear all of a sudden
+
 
 @dataclass(frozen=True)
 class Trained:
@@ -67,10 +69,9 @@ class Trained:
 
 def trained() -> dict[str, Trained]:
     """By name: the runs that have snapshots, then the models that came with some."""
-    found = [
-        *map(_run, runs.listed()),
-        *(_embedded(known) for known in library.present() if known.origin == "embedded"),
-    ]
+    embedded = [known for known in library.present() if known.origin == "embedded"]
+    embedded.sort(key=lambda known: known.name != FIRST)
+    found = [*map(_run, runs.listed()), *map(_embedded, embedded)]
     return {one.name: one for one in found if one is not None and one.steps}
 
 

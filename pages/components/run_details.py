@@ -8,7 +8,7 @@ from pathlib import Path
 import streamlit as st
 
 from engine.training import runs
-from engine.training.runs import Run, transfer
+from engine.training.runs import Run, event_file, transfer
 from pages.components import fetching, navigation, panels, run_controls, state
 from pages.components.language import _, sentence
 
@@ -19,9 +19,10 @@ def show(name: str) -> None:
     """Raises AtlasError when there is no such run."""
     run = runs.find(name)
     panels.heading(run.title)
-    panels.paragraph(run_controls.progress_words(run.status))
     if run.problem:
         panels.problem(sentence(run.problem))
+    else:
+        panels.paragraph(run_controls.progress_words(run.status))
     if run.status.error:
         panels.problem(sentence(run.status.error.error))
     fetching.problem(SCREEN)
@@ -106,6 +107,7 @@ def _exports(run: Run) -> None:
         if folder.metrics.exists():
             _download(_("Metrics as CSV"), lambda: transfer.csv(folder), f"{run.name}.csv")
             _download(_("as Parquet"), lambda: transfer.parquet(folder), f"{run.name}.parquet")
+            _download(_("for TensorBoard"), lambda: event_file.zipped(folder), f"{run.name}.zip")
         if weights := folder.weights():
             _download(_("Weights as safetensors"), weights.read_bytes, f"{run.name}.safetensors")
     panels.paragraph(_("The command that repeats it:"))

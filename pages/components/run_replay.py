@@ -12,7 +12,7 @@ from engine.figures.over_time import over_time_spec
 from engine.figures.over_time_play import FORMS
 from engine.figures.theme import THEMES
 from engine.training.probe import Probe
-from pages.components import controls, moments, panels, resources, state
+from pages.components import controls, moments, navigation, panels, resources, state
 from pages.components.language import N_, _, language
 from pages.components.moments import Trained
 from pages.components.plot import plot, room, sheet, theme_name
@@ -138,8 +138,18 @@ def _step(info: OverTime) -> int:
     return steps[-1] if asked is None else min(steps, key=lambda step: abs(step - asked))
 
 
-def show(shown: Shown) -> None:
-    """The figure, and what its mark means."""
+def invite() -> None:
+    """Before the first run: what is shown instead, and where to begin one."""
+    with st.container(
+        horizontal=True, key="atlas-replay-invitation", gap="small", vertical_alignment="center"
+    ):
+        panels.paragraph(_("No run was made here yet. These models came along, with their snapshots."))
+        label, params = _("Train one of your own"), state.write(state.view())
+        st.page_link(navigation.path("training"), label=label, query_params=params, width="content")
+
+
+def show(shown: Shown, alive: bool = False) -> None:
+    """The figure, and what its mark means. alive: it plays by itself until somebody touches it."""
     form, theme, info = "talk" if state.view().talk else room(KEY), theme_name(), shown.info
     figure = resources.figure(
         "over time",
@@ -151,7 +161,7 @@ def show(shown: Shown) -> None:
     label = _("{title}: attention over training").format(title=shown.trained.title)
     plot(
         figure, key=KEY, label=label, name=f"{shown.trained.name}-over-time", step=str(shown.step),
-        on_rest=lambda step: state.update(step=int(step)), on_pick=lambda pick: state.update(**pick),
+        autoplay=alive, on_rest=lambda step: state.update(step=int(step)), on_pick=lambda pick: state.update(**pick),
     )  # fmt: skip
     panels.paragraph(" ".join(sentences(shown)))
 

@@ -16,6 +16,8 @@ from pages.components import panels, resources, run_controls, state
 from pages.components.language import N_, _, language
 
 AT_FIRST = 8  # rows
+UNREADABLE = "unreadable"
+STATES = run_controls.STATES | {UNREADABLE: N_("cannot be read")}
 BESIDE = 5  # runs whose curves lie over each other; more could not be told apart by colour
 ORDERS: dict[str, str] = {
     "latest": N_("latest first"),
@@ -44,7 +46,7 @@ def row(run: Run) -> dict[str, Any]:
         "name": run.name,
         "title": run.title,
         "task": run.config.task["name"] if run.config else "",
-        "state": run.status.state,
+        "state": run.status.state if run.config else UNREADABLE,
         "step": run.status.step,
         "steps": run.status.steps or (run.config.training.steps if run.config else 0),
         "loss": last.get("loss"),
@@ -144,8 +146,10 @@ def _row(line: dict[str, Any], focus: str | None, beside: list[str]) -> None:
 
 def _cell(column: str, line: dict[str, Any]) -> str:
     value = line[column]
+    if column == "title":
+        return _title(line["title"], line["notes"])
     if column == "state":
-        said = _(run_controls.STATES[value])
+        said = _(STATES[value])
     elif column == "step":
         said = f"{value:,} / {line['steps']:,}"
     elif column in ("exact", "alignment"):
@@ -156,6 +160,14 @@ def _cell(column: str, line: dict[str, Any]) -> str:
         said = str(value)
     number = " class='atlas-number'" if column in ("step", "loss", "exact", "alignment") else ""
     return f"<span{number} dir='auto' data-name='{escape(_(HEADS[column]))}'>{escape(said)}</span>"
+
+
+def _title(title: str, notes: str) -> str:
+    """The title, and the first line of the notes; the whole of both under the pointer."""
+    whole = "\n".join(filter(None, (title, notes.strip())))
+    first = next((line.strip() for line in notes.splitlines() if line.strip()), "")
+    below = f"<small dir='auto'>{escape(state.shorten(first, 120))}</small>" if first else ""
+    return f"<span title='{escape(whole)}'><b dir='auto'>{escape(title)}</b>{below}</span>"
 
 
 def _beside(name: str, beside: list[str]) -> None:

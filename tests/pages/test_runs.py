@@ -38,7 +38,8 @@ def test_before_the_first_run_models_that_come_along_are_replayed(open_app: Star
     app = open_app("runs", lang="en")
     assert not app.exception
     assert "atlas-problem" not in html(app)
-    assert app.selectbox(key="atlas-replay-run").value in {"reverse", "induction"}
+    assert app.selectbox(key="atlas-replay-run").value == "induction"
+    assert "No run was made here yet." in html(app)
     assert "Cut this line" in html(app)
     assert "atlas-runs-line" not in html(app)
 
@@ -129,6 +130,14 @@ def test_the_run_in_focus_is_renamed_annotated_duplicated_and_deleted_only_when_
     app.button(key="atlas-run-deleting").click().run()
     assert [run.name for run in runs.listed()] == ["reverse-1"]
     assert not app.exception
+
+
+def test_the_table_shows_the_first_line_of_the_notes_and_no_text_is_markup(open_app: Start) -> None:
+    run = trained(made(title="<i>T</i>"))
+    runs.annotate(run.name, "\n  <script>1</script> 😀\nsecond")
+    said = html(open_app("runs", lang="en", run="reverse-1"))
+    assert "<small dir='auto'>&lt;script&gt;1&lt;/script&gt; 😀</small>" in said
+    assert "<b dir='auto'>&lt;i&gt;T&lt;/i&gt;</b>" in said
 
 
 def test_a_run_at_work_cannot_be_deleted_here(open_app: Start) -> None:
@@ -224,6 +233,7 @@ def test_a_run_that_cannot_be_read_does_not_take_the_others_with_it(open_app: St
     app = open_app("runs", lang=lang, run="copy-1")
     assert not app.exception
     assert "Whole" in html(app)
+    assert ("cannot be read" if lang == "en" else "无法读取") in html(app)
     assert "atlas-problem" in html(app)
 
 

@@ -12,7 +12,7 @@ from engine.analysis.evidence import Grid
 from engine.figures.clinic.marks import HIDDEN, INFINITE, NAN, ROW, Mark, hatched, legend, places
 from engine.figures.clinic.pair import Form, Pair, Translate
 from engine.figures.drawing import Trace
-from engine.figures.matrix import Grid as Place
+from engine.figures.grid import Grid as Place
 from engine.figures.strips import typed
 from engine.figures.theme import (
     MINUS,

@@ -10,8 +10,8 @@ import numpy as np
 from engine.config import N_
 from engine.figures.clinic.pair import Form, Pair, Translate
 from engine.figures.drawing import CLEAR, Trace
-from engine.figures.matrix import Grid as Place
-from engine.figures.matrix import hidden_runs
+from engine.figures.grid import Grid as Place
+from engine.figures.hatching import hidden_runs
 from engine.figures.theme import Theme, escape, text_width
 
 ROW = 1.8  # height of a row of the legend, over the size of its words

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from engine.figures.drawing import changes
+from engine.figures.grid import Grid
+from engine.figures.hatching import hidden_runs
 from engine.figures.ledger import ledger, ledger_spec
-from engine.figures.matrix import Grid, hidden_runs, pooled
+from engine.figures.matrix import pooled
 from engine.figures.sheet import FORMATS, Box, lay_out, strip_shape
 from engine.figures.strips import short, written
 from engine.figures.theme import LIGHT, THEMES, text_width
