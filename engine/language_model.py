@@ -179,6 +179,11 @@ class TextTrace(Trace):
         self.source, self.target, self.written, self.edits = source, target, written, edits
         self.cut = cut
 
+    def __repr__(self) -> str:
+        """A line of a notebook: how much of what is held, as a mapping is too long to print."""
+        read = " and ".join(f"{len(text)} tokens" for text in self.texts.values())
+        return f"<{type(self).__name__} of {read}: {len(self)} values, {self.nbytes:,} bytes>"
+
     @property
     def texts(self) -> dict[str, Encoding]:
         """What each stack read, by its name."""
@@ -220,6 +225,11 @@ class LanguageModel:
 
     def __post_init__(self) -> None:
         self.model.eval()
+
+    def __repr__(self) -> str:
+        """A line of a notebook: settings and weights are too long to print."""
+        count = sum(parameter.numel() for parameter in self.model.parameters())
+        return f"<{type(self).__name__} {self.title}: {self.config.assembly}, {count:,} parameters>"
 
     @property
     def max_len(self) -> int:
@@ -595,9 +605,9 @@ def _need_text(text: Any) -> None:
 
 def _numbers(name: str, value: Any, like: Tensor) -> Tensor:
     """A tensor of whatever holds real numbers. Raises AtlasError for words, and for rows of unequal length."""
-    typed = hasattr(value, "__array__")  # what has a type of its own is looked at before it is given ours
+    dtype = None if hasattr(value, "__array__") else like.dtype  # one of its own is looked at first
     try:
-        found = torch.as_tensor(value) if typed else torch.as_tensor(value, dtype=like.dtype)
+        found = value if isinstance(value, Tensor) else torch.as_tensor(value, dtype=dtype, device="cpu")
     except Exception as error:  # whatever an object does when it is to become numbers
         raise AtlasError(
             "{name} takes numbers, in rows of equal length: {reason}",
@@ -607,7 +617,7 @@ def _numbers(name: str, value: Any, like: Tensor) -> Tensor:
     check_tensor(found, name)
     if found.is_complex():
         raise AtlasError("{name} takes real numbers, and these are complex", name=name)
-    return found.to(like.device, like.dtype)
+    return found.to(like.dtype).to(like.device)  # in this order, since Metal has no float64
 
 
 def part_of(parameter: str) -> str:

@@ -44,7 +44,7 @@ class HeadPlace:
         return f"{self.stack}.layers.{self.layer}.{self.sublayer}"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class HeadWalk:
     """What one head computes for one query. float64 arrays unless said; `shown` are the keys with a column."""
 
@@ -216,7 +216,10 @@ def locate(lm: LanguageModel, kind: str, layer: int, head: int) -> HeadPlace:
         raise AtlasError("a head is looked for in a model, as load gives it, not in {given}", given=shown(lm))
     need_kind("the kind of attention", kind, str)
     if kind not in lm.sites:
-        raise AtlasError("{model} has no {kind} attention", model=lm.title, kind=kind)
+        raise AtlasError(
+            "{model} has no {kind} attention; it has: {known}",
+            model=lm.title, kind=kind, known=", ".join(lm.sites),
+        )  # fmt: skip
     site = lm.sites[kind]
     stack = lm.config.stacks[site.stack]
     check(layer, stack.n_layers, "layer")

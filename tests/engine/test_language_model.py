@@ -338,7 +338,10 @@ def test_weights_are_replaced_in_a_copy(decoder: LanguageModel) -> None:
             "decoder.norm.weight takes numbers that are finite in float32, and 2 of these are not",
         ),
         ({"decoder.norm.weight": np.ones(16) * 1j}, "takes real numbers, and these are complex"),
-        ({"decoder.norm.weight": torch.ones(16).to_sparse()}, "must be a tensor that holds a number for each"),
+        (
+            {"decoder.norm.weight": torch.ones(16).to_sparse()},
+            "must be a tensor that holds a number for each",
+        ),
     ],
 )
 def test_only_fitting_weights_are_taken(
@@ -422,3 +425,12 @@ def test_what_is_neither_name_nor_text_is_refused() -> None:
 def test_a_path_that_is_too_long_is_refused() -> None:
     with pytest.raises(AtlasError, match=r"cannot be read \(File name too long\)"):
         load("x" * 300)
+
+
+def test_a_model_and_its_trace_are_one_line_of_a_notebook() -> None:
+    lm = module.load("pocket")
+    assert repr(lm) == "<LanguageModel Pocket: decoder-only, 192 parameters>"
+    trace = lm.trace("the cat sat", names=["logits", "decoder.embed"])
+    assert repr(trace) == "<TextTrace of 3 tokens: 2 values, 192 bytes>"
+    dates = module.load("dates").trace("3 June", "2025", names=["logits"])
+    assert repr(dates) == "<TextTrace of 6 tokens and 5 tokens: 1 values, 1,880 bytes>"

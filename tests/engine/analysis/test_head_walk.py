@@ -179,7 +179,7 @@ def test_a_long_text_keeps_the_whole_row_s_sum():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"kind": "cross"}, "has no cross attention"),
+        ({"kind": "cross"}, "has no cross attention; it has: masked$"),
         ({"layer": 2}, "layer 2 does not exist: there are 2"),
         ({"head": 4}, "head 4 does not exist: there are 4"),
         ({"query": 9}, "query 9 does not exist: there are 3"),
