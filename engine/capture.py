@@ -115,7 +115,12 @@ class Trace(Mapping[str, Tensor]):
         value = self[name]
         try:
             return as_numpy(value[index])
-        except (IndexError, TypeError):
+        except (
+            IndexError,
+            TypeError,
+            ValueError,
+            RuntimeError,
+        ):  # as many as torch has for one that cannot be
             raise AtlasError(
                 "{name} is of shape {shape} and has no part {index}",
                 name=name, shape=tuple(value.shape), index=", ".join(map(shown, index)),
@@ -215,7 +220,10 @@ class _Listener:
 
 def _names(given: Any) -> list[str]:
     """Names or globs as a list. Raises AtlasError for what is neither a text nor texts."""
-    names = [given] if isinstance(given, str) else list(given) if isinstance(given, Iterable) else [given]
+    try:
+        names = [given] if isinstance(given, str) else list(given)
+    except TypeError:
+        names = [given]
     for name in names:
         if not isinstance(name, str):
             raise AtlasError("names are the names of taps or globs, not {kind}", kind=type(name).__name__)
@@ -270,6 +278,7 @@ def capture(
     If a model runs twice, the last run is kept. Raises AtlasError at the end if a name matched no tap, and at the
     beginning for a glob among the edits.
     """
+    need_kind("grad", grad, bool)
     listener = _Listener(_names(names), _edits(edits), grad)
     token = _listener.set(listener)
     _open.append(listener)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from numbers import Integral
+from numbers import Integral, Number
 from types import NoneType
 from typing import Any
 
@@ -66,7 +66,7 @@ def need_whole(what: str, value: Any, least: int, most: int) -> None:
 
 
 def _sayable(value: Any) -> Any:
-    """The value itself, or of a number with hundreds of digits about how large it is."""
-    if not isinstance(value, int) or value.bit_length() <= SAYABLE:
-        return value
-    return f"{'-' if value < 0 else ''}10^{int(value.bit_length() * math.log10(2))}"
+    """A text or number itself, or of one with hundreds of digits about how large it is; anything else in one line."""
+    if isinstance(value, int) and value.bit_length() > SAYABLE:
+        return f"{'-' if value < 0 else ''}10^{int(value.bit_length() * math.log10(2))}"
+    return value if isinstance(value, str | Number | AtlasError) else " ".join(str(value).split())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -12,11 +12,18 @@ from engine.errors import shown
 
 Kind = tuple[type | tuple[type, ...], Callable[[Any], bool], str]
 
-FINITE = sys.float_info.max  # a whole number of Python can be larger and is no float then
 BEAMS = 512  # each step ranks twice their square
 
+
+def _finite(value: Any) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float is as large as
+        return False
+
+
 LIMITS: dict[str, Kind] = {
-    "temperature": (Real, lambda value: 0 <= value <= FINITE, "0 ≤ temperature < ∞"),
+    "temperature": (Real, lambda value: value >= 0 and _finite(value), "0 ≤ temperature < ∞"),
     "top_k": (Integral, lambda value: value >= 0, "top_k = 0, 1, 2, …"),
     "top_p": (Real, lambda value: 0 <= value <= 1, "0 ≤ top_p ≤ 1"),
     "min_p": (Real, lambda value: 0 <= value <= 1, "0 ≤ min_p ≤ 1"),
@@ -30,7 +37,7 @@ LIMITS: dict[str, Kind] = {
         "eos_id = 0, 1, 2, …, 2^63 - 1 or None",
     ),
     "beams": (Integral, lambda value: 1 <= value <= BEAMS, f"beams = 1, 2, 3, …, {BEAMS}"),
-    "length_penalty": (Real, lambda value: 0 <= value <= FINITE, "0 ≤ length_penalty < ∞"),
+    "length_penalty": (Real, lambda value: value >= 0 and _finite(value), "0 ≤ length_penalty < ∞"),
     "ahead": (Integral, lambda value: value >= 1, "ahead = 1, 2, 3, …"),
 }
 

@@ -59,7 +59,7 @@ def build(config: TransformerConfig, seed: int = 0) -> Transformer:
         for name, stack in config.stacks.items()
         if stack.placement == "deepnorm"
     }
-    initialise(model, config.initialisation, torch.Generator().manual_seed(seed), gains)
+    initialise(model, config.initialisation, torch.Generator().manual_seed(int(seed)), gains)
     return model
 
 

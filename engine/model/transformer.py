@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from engine.capture import Tap
 from engine.model.cache import NoCache
-from engine.model.inputs import check_ids
+from engine.model.inputs import check_ids, check_tensor
 from engine.model.patches import Patches
 from engine.model.pooling import Pool, each
 from engine.model.slots import Slot, unchanged
@@ -152,6 +152,7 @@ class EncoderDecoder(nn.Module):
         *,
         cache: NoCache = NO_CACHE,
     ) -> Float[Tensor, "batch target vocab"]:
+        check_tensor(memory, "the memory")
         return self._decoded(self.embedding(target_ids), memory, source_lengths, cache)
 
     def _decoded(

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from engine import room
 from engine.config import AtlasError
+from engine.errors import need_kind
 
 DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
 WIDEST = 4  # bytes of a float32, as which a number passes on its way
@@ -53,6 +54,8 @@ class Target:
 
 def target(device: str | torch.device = "cpu", dtype: str | torch.dtype = "float32") -> Target:
     """The device and type of number of those names; raises AtlasError for one that is not there."""
+    need_kind("device", device, str, torch.device)
+    need_kind("dtype", dtype, str, torch.dtype)
     device, dtype = str(device), str(dtype).removeprefix("torch.")
     if dtype not in DTYPES:
         raise AtlasError("A model computes in {known}, not in {dtype}.", known=", ".join(DTYPES), dtype=dtype)

@@ -101,6 +101,8 @@ BUILT = {
     "engine.load('pocket', foo=1)": "load takes config, renames, tokenizer, base, and no foo",
     "engine.load('pocket', base=5)": "pocket has all it needs, so that no base belongs to it",
     "engine.load('pocket', config=None).name": "'pocket'",
+    "engine.load('pocket', device=5)": "device must be of type str, device, not 5",
+    "engine.build(config, seed=np.int64(1)) is None": "False",
 }
 READ = {
     "lm.layer_trace(trace, 'decoder', 0.0)": "a layer is told by its number, not by 0.0",
@@ -120,6 +122,12 @@ READ = {
     "trace['logit']": "this trace holds no logit; near it are logits",
     "trace.dims('logit')": "this trace holds no logit; near it are logits",
     "trace.get('logit', 5), 'logit' in trace, 5 in trace": "(5, False, False)",
+    "trace.array('logits', 2**70)": "logits is of shape (1, 2, 12) and has no part 1180591620717411303424",
+    "trace.array(np.ones((2, 2))).shape": (
+        "this trace holds no [[1. 1.] [1. 1.]]; near it are decoder.embed, decoder.position, "
+        "decoder.layers.0.self_attention_residual.resid_pre"
+    ),
+    "lm.trace('the dog', names=tensor(1))": "names are the names of taps or globs, not Tensor",
     "trace.under(5)": "path must be of type str, not 5",
     "digits.trace_image(np.ones((8, 8)) * 1j)": "an image takes real numbers, and these are complex",
 }
