@@ -1,7 +1,7 @@
 """How fast, how large: commands that print tables, not tests that can fail.
 
 python -m tests.benchmarks.start      from starting the server to attention that moves
-python -m tests.benchmarks.click      another head, layer, query or key: the server's part
+python -m tests.benchmarks.click      another head, layer, query or key: the server's part; and beside a run
 python -m tests.benchmarks.painted    the same, from the click to the painted figure
 python -m tests.benchmarks.capture    a forward that keeps everything
 python -m tests.benchmarks.training_start  from a click on Start to the first point of the curve

@@ -2,13 +2,19 @@
 
 A whole run of the page's script, as a click causes it, in Streamlit's own harness, whose reading of what the page says
 is not counted. The peer, in turns, is a run of a page that shows one number. Every figure is drawn anew; the trace is
-there. `painted` measures the same in a browser.
+there. `painted` measures the same in a browser. The second table is of one model's clicks while a run trains beside
+them, in turns with the run held still.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import signal
+import tempfile
+import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from statistics import median
@@ -18,12 +24,20 @@ from streamlit.runtime.scriptrunner_utils.script_requests import RerunData
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
+from engine.training import presets, runs
+from engine.training.runs.folder import RunConfig
+from engine.training.tasks import task_named
 from pages.components import library, navigation, resources, specimens
 from tests.benchmarks.measure import in_turns, milliseconds, percentile, seconds, table
 
 APP = Path(__file__).parents[2] / "app.py"
 CLICKS = 40
 BUDGET = {0.5: 0.030, 0.95: 0.150}  # seconds
+BESIDE, ADDED = (
+    "dates",
+    0.025,
+)  # the model that is clicked while a run is at work, and the seconds that it may add
+RESUMING = 0.05  # seconds that a run held still has to come back to its step
 VIEW = "atlas.view"
 
 
@@ -112,6 +126,60 @@ def main() -> None:
         f"A click on the server, {CLICKS} of each kind",
         ("", "p50", "p95", "one-number page, p50", "p50 / 30 ms", "p95 / 150 ms"), rows,
     )  # fmt: skip
+    beside_a_run()
+
+
+def beside_a_run() -> None:
+    """The same clicks while a run is at work, and while it is not, in turns."""
+    app = opened(BESIDE)
+    rows = []
+    with at_work() as pid:
+        for name, click in clicks(app):
+            click()
+            taken = in_turns({
+                "beside": lambda click=click: run_time(click),
+                "alone": lambda click=click: held_still(pid, lambda: run_time(click)),
+            }, CLICKS)  # fmt: skip
+            beside, alone = (median(taken[which]) for which in ("beside", "alone"))
+            added = beside - alone
+            rows.append((
+                name, milliseconds(beside), milliseconds(alone), milliseconds(added), f"{added / ADDED:.2f}",
+            ))  # fmt: skip
+    table(
+        f"A click on {BESIDE} beside a run, {CLICKS} of each kind",
+        ("", "p50 beside a run", "p50 alone", "added", "added / 25 ms"), rows,
+    )  # fmt: skip
+
+
+@contextmanager
+def at_work() -> Iterator[int]:
+    """The process of a run that makes steps, in a home of its own."""
+    with tempfile.TemporaryDirectory() as home, patch.dict(os.environ, ATLAS_HOME=home):
+        task = task_named("dates")
+        training = presets.settings_for(task).model_copy(update={"steps": 1_000_000})
+        config = RunConfig(
+            title="-", task={"name": "dates"}, model=presets.model_for(task), training=training
+        )
+        name = runs.create(config).name
+        runs.start(name)
+        try:
+            while not (status := runs.find(name).status).step:
+                time.sleep(0.1)
+            assert status.process
+            yield status.process.pid
+        finally:
+            runs.stop(name)
+            while runs.find(name).status.is_live:
+                time.sleep(0.1)
+
+
+def held_still(pid: int, measure: Callable[[], float]) -> float:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        return measure()
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(RESUMING)
 
 
 if __name__ == "__main__":
