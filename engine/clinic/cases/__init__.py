@@ -30,6 +30,13 @@ NAMES = (
     "embeddings_by_xavier",
     "table_left_behind",
     "lengths_asserted_equal",
+    "dropout_at_inference",
+    "greedy_repeats",
+    "optimizer_not_restored",
+    "no_cache",
+    "quantized",
+    "cost_of_length",
+    "beyond_trained_length",
 )  # fmt: skip
 
 

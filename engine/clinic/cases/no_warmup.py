@@ -52,11 +52,11 @@ CASE = Case(
     symptoms=("loss_stays",),
     title=N_("A deep Post-Norm stack without warm-up"),
     happens=N_(
-        "In a Post-Norm stack the last layers have large gradients at the start. At a high rate Adam's first steps, "
-        "which know the size of only a few gradients, throw the weights to where nothing is told apart: the loss "
-        "lies at what guessing costs and stays there. What is seen here are the first steps at a rate of 0.004; six "
-        "layers that were left at it for a thousand stayed there. A shallow stack, or one at a quarter of that rate, "
-        "learns without warm-up."
+        "In a Post-Norm stack the last layers have large gradients at the start. At a high rate Adam's first "
+        "steps, which know the size of only a few gradients, throw the weights to where nothing is told apart: the "
+        "loss lies at what guessing costs and stays there. What is seen here are the first steps at a rate of "
+        "0.004; six layers that were left at it for a thousand stayed there. A shallow stack, or one at a quarter "
+        "of that rate, learns without warm-up."
     ),
     check=N_(
         "Does the loss stay within a few hundredths of the logarithm of the number of classes, while a Pre-Norm "
@@ -69,7 +69,9 @@ CASE = Case(
         N_("Set the layers to 1: one Post-Norm layer, the same rate, no warm-up. What happens?"),
         (N_("It stays at chance as well"), N_("It learns")),
         right=1,
-        why=N_("What warm-up cures appears with depth and a high rate together; alone, neither needs it."),
+        why=N_(
+            "What warm-up cures appears with depth and a high rate together; alone, neither needs it."
+        ),
     ),
     broken=at_once,
     mended=warmed_up,

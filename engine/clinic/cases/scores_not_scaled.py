@@ -82,18 +82,20 @@ CASE = Case(
     symptoms=("loss_stays",),
     title=N_("The scores are not divided by the square root of d_k"),
     happens=N_(
-        "A score sums d_k products. Where queries and keys have a variance of 1, scores spread by the square root of "
-        "d_k: at 128 by 11. The softmax then gives nearly everything to one key, before anything is learned, and a "
-        "saturated row lets hardly any gradient back to its scores."
+        "A score sums d_k products. Where queries and keys have a variance of 1, scores spread by the square root "
+        "of d_k: at 128 by 11. The softmax then gives nearly everything to one key, before anything is learned, "
+        "and a saturated row lets hardly any gradient back to its scores."
     ),
     check=N_(
-        "Look at the entropy of the first layer's weights before training, as a share of the logarithm of the number "
-        "of keys: near 0.9 it is spread, near 0.1 it has decided already. The gradient of W_q is no sign: unscaled "
-        "it is even larger, since the missing factor is missing on its way back too."
+        "Look at the entropy of the first layer's weights before training, as a share of the logarithm of the "
+        "number of keys: near 0.9 it is spread, near 0.1 it has decided already. The gradient of W_q is no sign: "
+        "unscaled it is even larger, since the missing factor is missing on its way back too."
     ),
     cure=N_("Divide by the square root of d_k, the width of one head and not of the model."),
     question=Question(
-        N_("The width of a head grows from 16 to 512, and scores are scaled. What becomes of the entropy?"),
+        N_(
+            "The width of a head grows from 16 to 512, and scores are scaled. What becomes of the entropy?"
+        ),
         (N_("It falls, if more slowly"), N_("It stays as it is"), N_("It rises")),
         right=1,
         why=N_(

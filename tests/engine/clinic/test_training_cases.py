@@ -119,3 +119,14 @@ def test_a_small_text_is_learned_by_heart_and_more_text_is_not() -> None:
     assert own[0] < 2.0 < lowest[0]
     assert end[1] < 2.5  # and with more text it falls to the end
     assert end[1] == lowest[1]
+
+
+def test_adam_without_its_moments_takes_one_step_of_the_whole_rate() -> None:
+    step, _, _, farthest = values(measured("optimizer_not_restored", before=60))
+    weights = sum(one.numel() for one in decoder(0).parameters())
+    assert step[0] == pytest.approx(
+        0.004 * math.sqrt(weights), rel=0.05
+    )  # each by the rate, whatever its gradient
+    assert step[1] < step[0] / 2
+    assert farthest[0] > 0.004
+    assert farthest[1] == 0.0  # with them, to the bit
