@@ -25,6 +25,7 @@ from engine.training.objectives import objective_of
 from engine.training.tasks.sequences import Copy
 
 TASK = Copy(shortest=3, longest=8, symbols=10)
+D_K = 16
 RATE, WARMUP = 6e-3, 20
 LETTERS_AT_MOST = TASK.longest + 4  # a model that does not stop is stopped here
 
@@ -34,7 +35,7 @@ Loss = Callable[[Float[Tensor, "batch pos vocab"], Batch], Float[Tensor, ""]]
 
 def copier(seed: int, n_heads: int = 2) -> EncoderDecoder:
     """A fresh one: one layer reads, one writes."""
-    stack = StackConfig(n_layers=1, n_heads=n_heads, d_ff=64)
+    stack = StackConfig(n_layers=1, n_heads=n_heads, d_k=D_K, d_ff=64)
     config = TransformerConfig(
         vocab_size=len(TASK.tokenizer), d_model=32, max_len=16, encoder=stack, decoder=stack,
         tied_embeddings=False, head_bias=True,

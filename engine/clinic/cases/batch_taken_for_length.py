@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
 import numpy as np
 import torch
@@ -13,16 +12,15 @@ from torch import Tensor, nn
 from engine.analysis.evidence import Evidence, Grid, Measure
 from engine.clinic.case import Case, CaseSettings, Question
 from engine.clinic.influence import influence
+from engine.clinic.known_words import LETTERS, known_word
 from engine.config import N_
 from engine.language_model import load
 
-TEXTS = ("a list of names", "the next value")
-OTHER = "any other text"
+HEADS = 4
 
 
 class Settings(CaseSettings):
-    letters: int = Field(default=6, ge=2, le=12, title=N_("Letters of each text"))
-    heads: Literal[1, 2, 4, 8] = Field(default=4, title=N_("Heads"))
+    letters: int = Field(default=6, ge=2, le=LETTERS, title=N_("Letters of each text"))
 
 
 def broken(d_model: int, heads: int) -> nn.Module:
@@ -36,8 +34,8 @@ def mended(d_model: int, heads: int) -> nn.Module:
 
 
 def run(settings: Settings) -> Evidence:
-    first, second = (text[: settings.letters] for text in TEXTS)
-    other, last = OTHER[: settings.letters], first[:-1] + "z"
+    first, second, other = (known_word(settings.seed, n)[: settings.letters] for n in range(3))
+    last = first[:-1] + "z"
     bad, good = (attend(make, settings) for make in (broken, mended))
     letters = (*first, *second)
     return Evidence(
@@ -64,7 +62,7 @@ def attend(make: Callable[[int, int], nn.Module], settings: Settings) -> Callabl
     """Self-attention with torch's own fresh weights, the same for both listings: (batch, pos, d_model) to the same."""
     with torch.random.fork_rng():
         torch.manual_seed(settings.seed)
-        attention = make(embedded(OTHER).shape[-1], settings.heads).eval()
+        attention = make(load("text").config.d_model, HEADS).eval()
     return lambda x: attention(x, x, x)[0]
 
 

@@ -34,15 +34,17 @@ class Settings(CaseSettings):
 
 
 def broken(logits: Tensor, rows: list[Tensor]) -> Tensor:
-    """logits (batch, pos, vocab); rows: each text's right ids, its end the last of them."""
-    targets = pad_sequence(rows, batch_first=True, padding_value=END)
-    return F.cross_entropy(logits.transpose(1, 2), targets, ignore_index=END)
+    """logits (batch, pos, vocab); rows: ids, the end the last."""
+    ids = pad_sequence(rows, batch_first=True, padding_value=END)
+    logits = logits.transpose(1, 2)
+    return F.cross_entropy(logits, ids, ignore_index=END)
 
 
 def mended(logits: Tensor, rows: list[Tensor]) -> Tensor:
-    """logits (batch, pos, vocab); rows: each text's right ids, its end the last of them."""
-    targets = pad_sequence(rows, batch_first=True, padding_value=PAD)
-    return F.cross_entropy(logits.transpose(1, 2), targets, ignore_index=PAD)
+    """logits (batch, pos, vocab); rows: ids, the end the last."""
+    ids = pad_sequence(rows, batch_first=True, padding_value=PAD)
+    logits = logits.transpose(1, 2)
+    return F.cross_entropy(logits, ids, ignore_index=PAD)
 
 
 def run(settings: Settings) -> Evidence:

@@ -38,15 +38,25 @@ class Settings(CaseSettings):
     rate: float = Field(default=1e-3, ge=1e-3, le=6e-3, title=N_("Learning rate"))
 
 
-def broken(learn: Teacher, batches: Sequence[Batch], copied: Copied, epochs: int) -> None:
-    """learn: one step with a batch; copied: the share of held-out texts that the model writes right."""
+def broken(
+    learn: Teacher,
+    batches: Sequence[Batch],
+    copied: Copied,
+    epochs: int,
+) -> None:
+    """copied: the share of held-out texts written right."""
     for _ in range(epochs):
         for batch in batches:
             learn(batch)
 
 
-def mended(learn: Teacher, batches: Sequence[Batch], copied: Copied, epochs: int) -> None:
-    """learn: one step with a batch; copied: the share of held-out texts that the model writes right."""
+def mended(
+    learn: Teacher,
+    batches: Sequence[Batch],
+    copied: Copied,
+    epochs: int,
+) -> None:
+    """copied: the share of held-out texts written right."""
     while copied() < 0.9 and len(learn.losses) < MOST:
         for batch in batches:
             learn(batch)

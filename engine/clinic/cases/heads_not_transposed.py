@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import torch
@@ -15,6 +14,7 @@ from engine.analysis.evidence import Curve, Curves, Evidence, Grid, Measure
 from engine.capture import Edit, capture, taps
 from engine.clinic.case import Case, CaseSettings, Question
 from engine.clinic.copying import (
+    D_K,
     copier,
     copies,
     given_the_right_ones,
@@ -32,20 +32,22 @@ LETTERS = 8  # what the grid shows
 
 
 class Settings(CaseSettings):
-    heads: Literal[1, 2, 4, 8] = Field(default=2, title=N_("Heads"))
+    heads: int = Field(default=2, ge=1, le=8, title=N_("Heads"))
     steps: int = Field(default=150, ge=50, le=300, title=N_("Training steps"))
 
 
 def broken(z: Tensor) -> Tensor:
     """z (batch, head, pos, d_k) -> (batch, pos, d_model)."""
     batch, head, pos, d_k = z.shape
-    return z.contiguous().view(batch, pos, head * d_k)
+    z = z.contiguous()
+    return z.view(batch, pos, head * d_k)
 
 
 def mended(z: Tensor) -> Tensor:
     """z (batch, head, pos, d_k) -> (batch, pos, d_model)."""
     batch, head, pos, d_k = z.shape
-    return z.transpose(1, 2).contiguous().view(batch, pos, head * d_k)
+    z = z.transpose(1, 2).contiguous()
+    return z.view(batch, pos, head * d_k)
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def joining(join: Callable[[Tensor], Tensor], heads: int) -> Edit:
 
 def origins(join: Callable[[Tensor], Tensor], heads: int) -> np.ndarray:
     """Each number of z is replaced by the place of its token, so that it tells where it went."""
-    z = torch.arange(LETTERS)[:, None].expand(1, heads, LETTERS, 32 // heads)
+    z = torch.arange(LETTERS)[:, None].expand(1, heads, LETTERS, D_K)
     joined = join(z)[0]  # (pos, d_model)
     return np.stack([(joined == place).float().mean(-1).numpy() for place in range(LETTERS)], axis=1)
 

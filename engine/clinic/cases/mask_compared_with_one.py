@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -34,15 +35,17 @@ class Settings(CaseSettings):
 
 
 def broken(scores: Tensor) -> Tensor:
-    """scores (batch, head, query, key): nobody shall see the future."""
-    mask = torch.triu(torch.full_like(scores, float("-inf")), diagonal=1)
-    return scores.masked_fill(mask == 1, float("-inf")).softmax(-1)
+    """scores (batch, head, query, key): hide the future."""
+    full = torch.full_like(scores, -math.inf)
+    mask = torch.triu(full, diagonal=1)
+    return scores.masked_fill(mask == 1, -math.inf).softmax(-1)
 
 
 def mended(scores: Tensor) -> Tensor:
-    """scores (batch, head, query, key): nobody shall see the future."""
-    mask = torch.triu(torch.ones_like(scores), diagonal=1)
-    return scores.masked_fill(mask == 1, float("-inf")).softmax(-1)
+    """scores (batch, head, query, key): hide the future."""
+    full = torch.ones_like(scores)
+    mask = torch.triu(full, diagonal=1)
+    return scores.masked_fill(mask == 1, -math.inf).softmax(-1)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,30 +15,31 @@ from engine.analysis.evidence import Evidence, Grid, Measure
 from engine.capture import as_numpy
 from engine.clinic.case import Case, CaseSettings, Question
 from engine.clinic.in_place import weighed_by
+from engine.clinic.known_words import LETTERS, known_word
 from engine.config import N_
 from engine.language_model import load
 
-TEXT = "the value of the object"
-
 
 class Settings(CaseSettings):
-    tokens: int = Field(default=8, ge=2, le=len(TEXT), title=N_("Letters"))
+    tokens: int = Field(default=8, ge=2, le=LETTERS, title=N_("Letters"))
 
 
 def broken(scores: Tensor) -> Tensor:
-    """scores (batch, head, query, key): nobody shall see the future."""
-    mask = torch.triu(torch.full_like(scores, float("-inf")), diagonal=1)
-    return scores.masked_fill(mask == 0, float("-inf")).softmax(-1)
+    """scores (batch, head, query, key): hide the future."""
+    full = torch.full_like(scores, -math.inf)
+    mask = torch.triu(full, diagonal=1)
+    return scores.masked_fill(mask == 0, -math.inf).softmax(-1)
 
 
 def mended(scores: Tensor) -> Tensor:
-    """scores (batch, head, query, key): nobody shall see the future."""
-    mask = torch.triu(torch.full_like(scores, float("-inf")), diagonal=1)
-    return scores.masked_fill(mask != 0, float("-inf")).softmax(-1)
+    """scores (batch, head, query, key): hide the future."""
+    full = torch.full_like(scores, -math.inf)
+    mask = torch.triu(full, diagonal=1)
+    return scores.masked_fill(mask != 0, -math.inf).softmax(-1)
 
 
 def run(settings: Settings) -> Evidence:
-    text = TEXT[: settings.tokens]
+    text = known_word(settings.seed)[: settings.tokens]
     (bad, bad_loss), (good, good_loss) = (read(text, weigh) for weigh in (broken, mended))
     past = np.tril(np.ones((len(text), len(text)), bool))
     return Evidence(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -11,10 +12,10 @@ from torch import Tensor
 from engine.analysis.evidence import Evidence, Grid, Measure
 from engine.capture import capture
 from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.known_words import known_word
 from engine.config import N_
 from engine.language_model import load
 
-TEXT = "the value"
 LENGTH = 8
 SCORES = "decoder.layers.0.self_attention.biased"
 
@@ -24,18 +25,18 @@ class Settings(CaseSettings):
 
 
 def broken(scores: Tensor, visible: Tensor) -> Tensor:
-    """scores (query, key); visible (query, key): True where a query may look."""
+    """Both (query, key); visible: where a query may look."""
     return scores.masked_fill(~visible, -1e9).softmax(-1)
 
 
 def mended(scores: Tensor, visible: Tensor) -> Tensor:
-    """scores (query, key); visible (query, key): True where a query may look."""
-    weights = scores.masked_fill(~visible, float("-inf")).softmax(-1)
+    """Both (query, key); visible: where a query may look."""
+    weights = scores.masked_fill(~visible, -math.inf).softmax(-1)
     return weights.masked_fill(~visible, 0)
 
 
 def run(settings: Settings) -> Evidence:
-    text = TEXT[: LENGTH - settings.padding]
+    text = known_word(settings.seed)[: LENGTH - settings.padding]
     scores = scores_of(text)
     real = torch.arange(LENGTH) >= settings.padding
     visible = torch.ones(LENGTH, LENGTH).tril().bool() & real

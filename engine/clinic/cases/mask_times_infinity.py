@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from pydantic import Field
 from torch import Tensor
@@ -17,14 +19,15 @@ class Settings(CaseSettings):
 
 
 def multiplied(scores: Tensor, real: Tensor) -> Tensor:
-    """scores (batch, head, query, key); real (batch, key): 1 for a token, 0 for padding."""
-    hidden = (1 - real[:, None, None].float()) * float("-inf")
+    """scores (batch, head, query, key), real (batch, key)."""
+    hidden = (1 - real[:, None, None].float()) * -math.inf
     return (scores + hidden).softmax(-1)
 
 
 def filled(scores: Tensor, real: Tensor) -> Tensor:
-    """scores (batch, head, query, key); real (batch, key): 1 for a token, 0 for padding."""
-    return scores.masked_fill(real[:, None, None] == 0, float("-inf")).softmax(-1)
+    """scores (batch, head, query, key), real (batch, key)."""
+    hidden = real[:, None, None] == 0
+    return scores.masked_fill(hidden, -math.inf).softmax(-1)
 
 
 def run(settings: Settings) -> Evidence:

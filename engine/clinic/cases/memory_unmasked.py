@@ -23,14 +23,24 @@ class Settings(CaseSettings):
     padding: int = Field(default=4, ge=0, le=MOST, title=N_("Letters by which another text is longer"))
 
 
-def broken(model: EncoderDecoder, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-    """source (batch, source), target (batch, target) -> logits (batch, target, vocab)."""
+def broken(
+    model: EncoderDecoder,
+    source: Tensor,
+    lengths: Tensor,
+    target: Tensor,
+) -> Tensor:
+    """source, target (batch, pos) -> (batch, target, vocab)."""
     memory = model.encode(source, lengths)
     return model.decode(target, memory)
 
 
-def mended(model: EncoderDecoder, source: Tensor, lengths: Tensor, target: Tensor) -> Tensor:
-    """source (batch, source), target (batch, target) -> logits (batch, target, vocab)."""
+def mended(
+    model: EncoderDecoder,
+    source: Tensor,
+    lengths: Tensor,
+    target: Tensor,
+) -> Tensor:
+    """source, target (batch, pos) -> (batch, target, vocab)."""
     memory = model.encode(source, lengths)
     return model.decode(target, memory, lengths)
 

@@ -21,7 +21,8 @@ from engine.model.build import build
 from engine.model.transformer import DecoderOnly
 
 Layer = Callable[[Tensor], Tensor]
-Listing = Callable[[Sequence[Layer], Layer, Tensor], Tensor]
+Layers = Sequence[Layer]
+Listing = Callable[[Layers, Layer, Tensor], Tensor]
 
 
 class Settings(CaseSettings):
@@ -32,15 +33,15 @@ class Settings(CaseSettings):
     steps: int = Field(default=30, ge=10, le=60, title=N_("Training steps"))
 
 
-def broken(layers: Sequence[Layer], norm: Layer, x: Tensor) -> Tensor:
-    """x (batch, pos, d_model); each layer normalizes what it reads, and adds to x."""
+def broken(layers: Layers, norm: Layer, x: Tensor) -> Tensor:
+    """x (batch, pos, d_model); each layer adds to its x."""
     for layer in layers:
         x = layer(x)
     return x
 
 
-def mended(layers: Sequence[Layer], norm: Layer, x: Tensor) -> Tensor:
-    """x (batch, pos, d_model); each layer normalizes what it reads, and adds to x."""
+def mended(layers: Layers, norm: Layer, x: Tensor) -> Tensor:
+    """x (batch, pos, d_model); each layer adds to its x."""
     for layer in layers:
         x = layer(x)
     return norm(x)

@@ -21,13 +21,15 @@ class Settings(CaseSettings):
 
 
 def broken(scores: Tensor, real: Tensor, least: float) -> Tensor:
-    """scores (batch, head, query, key); real (batch, key): False for padding."""
-    return scores.masked_fill(~real[:, None, :, None], least).softmax(-1)
+    """scores (batch, head, query, key), real (batch, key)."""
+    hidden = ~real[:, None, :, None]
+    return scores.masked_fill(hidden, least).softmax(-1)
 
 
 def mended(scores: Tensor, real: Tensor, least: float) -> Tensor:
-    """scores (batch, head, query, key); real (batch, key): False for padding."""
-    return scores.masked_fill(~real[:, None, None, :], least).softmax(-1)
+    """scores (batch, head, query, key), real (batch, key)."""
+    hidden = ~real[:, None, None, :]
+    return scores.masked_fill(hidden, least).softmax(-1)
 
 
 def run(settings: Settings) -> Evidence:

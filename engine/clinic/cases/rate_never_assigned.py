@@ -24,14 +24,16 @@ from engine.clinic.copying import (
 from engine.config import N_
 from engine.training.batches import Batch
 
+Lessons = Iterable[Batch]
 Rate = Callable[[int], float]
+Log = Iterator[tuple[float, float]]
 
 
 class Settings(CaseSettings):
     steps: int = Field(default=100, ge=20, le=200, title=N_("Training steps"))
 
 
-def broken(model: nn.Module, batches: Iterable[Batch], rate: Rate) -> Iterator[tuple[float, float]]:
+def broken(model: nn.Module, batches: Lessons, rate: Rate) -> Log:
     """Tells the learning rate and the loss of each step."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0)
     for step, batch in enumerate(batches, start=1):
@@ -43,7 +45,7 @@ def broken(model: nn.Module, batches: Iterable[Batch], rate: Rate) -> Iterator[t
         yield lr, loss.item()
 
 
-def mended(model: nn.Module, batches: Iterable[Batch], rate: Rate) -> Iterator[tuple[float, float]]:
+def mended(model: nn.Module, batches: Lessons, rate: Rate) -> Log:
     """Tells the learning rate and the loss of each step."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0)
     for step, batch in enumerate(batches, start=1):

@@ -69,7 +69,7 @@ def elsewhere(module: nn.Module, x: Tensor) -> float | str:
 
 
 def behind(module: nn.Module, x: Tensor) -> float | str:
-    layer = nn.Linear(x.shape[-1], x.shape[-1])
+    layer = nn.Linear(x.shape[-1], x.shape[-1], device="meta").to_empty(device="cpu")  # of any numbers
     return tried(lambda: nn.Sequential(deepcopy(module), layer).half()(x.half()))
 
 
