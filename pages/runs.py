@@ -12,6 +12,7 @@ from pages.components import (
     run_controls,
     run_cut,
     run_details,
+    run_diagnosis,
     run_heads,
     run_replay,
     run_table,
@@ -64,6 +65,7 @@ with shell.frame("runs", _("Runs"), _("side by side, and attention over training
         with right, shell.boundary():
             if focus in {run.name for run in known}:
                 run_details.show(focus)
+                run_diagnosis.show(focus)
             run_details.adopt()
             run_compare.settings(names)
         with shell.boundary():
