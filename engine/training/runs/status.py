@@ -9,6 +9,7 @@ A run that is paused, stopped, failed or interrupted can be started again and go
 from __future__ import annotations
 
 import json
+import math
 import time
 from typing import Any, Literal
 
@@ -29,7 +30,7 @@ class Sentence(Settings):
     """An AtlasError as it is kept: a screen says it in the reader's language."""
 
     template: str
-    values: dict[str, str | int | float] = Field(default_factory=dict)
+    values: dict[str, str | bool | int | float] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _complete(self) -> Sentence:
@@ -45,11 +46,15 @@ class Sentence(Settings):
 
     @classmethod
     def of(cls, error: AtlasError) -> Sentence:
-        plain = {
-            name: value if isinstance(value, str | int | float) else str(value)
-            for name, value in error.values.items()
-        }
-        return cls(template=error.template, values=plain)
+        return cls(
+            template=error.template, values={name: _plain(value) for name, value in error.values.items()}
+        )
+
+
+def _plain(value: Any) -> Any:
+    """The value itself where JSON has it, else what it is called."""
+    has = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+    return value if has else str(value)
 
 
 class Status(Settings):

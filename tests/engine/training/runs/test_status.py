@@ -114,3 +114,13 @@ def test_a_sentence_is_kept_with_its_values(folder: RunFolder) -> None:
     assert found
     assert str(found.error) == "/x has 3 of 0.5"
     assert found.error.template == error.template
+
+
+def test_a_sentence_keeps_values_that_json_has_not(folder: RunFolder) -> None:
+    error = AtlasError(
+        "{switch}, {loss}, {shape}, {count}", switch=True, loss=float("inf"), shape=(1, 2), count=10**999
+    )
+    statuses.write(folder, Status(state="failed", error=Sentence.of(error)))
+    found = statuses.read(folder).error
+    assert found
+    assert str(found.error) == "True, inf, (1, 2), 10^999"
