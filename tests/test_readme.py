@@ -6,14 +6,15 @@ import json
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 
 import engine
-from engine.config import TransformerConfig
-from engine.model.build import build_empty
 from engine.pretrained import sources
 from engine.pretrained.catalogue import CATALOGUE
+from engine.tokenizers import CharacterTokenizer
 from tests.engine.pretrained import checkpoints
 from tests.engine.pretrained.test_lora import ALL, adapter
 
@@ -59,16 +60,31 @@ def test_the_tree_has_nothing_that_is_not_there():
         assert (ROOT / "assets" / name).exists()
 
 
-def test_the_description_of_ones_own_model_is_one():
+NANOGPT = {
+    "transformer.wte": (20, 8), "transformer.wpe": (16, 8), "transformer.ln_f": (8,), "lm_head": (20, 8),
+    "transformer.h.{}.ln_1": (8,), "transformer.h.{}.attn.c_attn": (24, 8), "transformer.h.{}.attn.c_proj": (8, 8),
+    "transformer.h.{}.ln_2": (8,), "transformer.h.{}.mlp.c_fc": (32, 8), "transformer.h.{}.mlp.c_proj": (8, 32),
+}  # fmt: skip
+
+
+def test_the_description_of_ones_own_model_opens_a_nanogpt(tmp_path):
     values = json.loads(blocks("json")[0])
-    config = TransformerConfig.from_json(json.dumps(values["config"]))
-    names = {
-        name for _, ours in values["renames"] for name in ([ours] if isinstance(ours, str) else ours or ())
-    }
-    parameters = build_empty(config).state_dict()
-    assert {name.replace(r"\1", "3") for name in names} <= set(parameters)
-    theirs = ("wte.weight", "h.3.attn.c_attn.weight", "lm_head.weight")
-    assert all(re.fullmatch(rule[0], name) for rule, name in zip(values["renames"], theirs, strict=True))
+    values["config"] |= {"vocab_size": 20, "d_model": 8, "max_len": 16}
+    values["config"]["decoder"] |= {"n_layers": 2, "n_heads": 2}
+    tensors = {}
+    for name, shape in NANOGPT.items():
+        for layer in range(2 if "{}" in name else 1):
+            tensors[f"{name.format(layer)}.weight"] = torch.randn(shape)
+            if ".h." in name or "ln_f" in name:
+                tensors[f"{name.format(layer)}.bias"] = torch.randn(shape[0])
+    torch.save(tensors, tmp_path / "ckpt.pt")
+    (tmp_path / "atlas.json").write_text(json.dumps(values))
+    (tmp_path / "tokenizer.json").write_text(CharacterTokenizer("abcdefghijklmnop").to_json())
+    model: Any = engine.load(tmp_path).model
+    second = model.decoder.layers[1]
+    whole = tensors["transformer.h.1.attn.c_attn.weight"]
+    assert second.self_attention.W_k.weight.tolist() == whole[8:16].tolist()
+    assert second.feed_forward.W_out.bias.tolist() == tensors["transformer.h.1.mlp.c_proj.bias"].tolist()
 
 
 @pytest.fixture
