@@ -9,7 +9,6 @@ from pages.components import (
     clinic_choice,
     clinic_doors,
     controls,
-    panels,
     plot,
     resources,
     shell,
@@ -30,8 +29,6 @@ with shell.frame("clinic", _("Clinic"), beats=state.view().talk) as page:
         page.subtitle(_("what goes wrong without a word"))
         clinic_doors.cases_of(symptom) if symptom else clinic_doors.symptoms()
     if not state.view().talk:
-        if not case:
-            panels.lesson("clinic")
         with st.container(key="atlas-clinic-ways", horizontal=True):
             controls.door("training", _("Train a model of your own, and watch its loss."))
             controls.door("runs", _("Lay the curves of two runs over each other."))

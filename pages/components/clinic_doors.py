@@ -21,6 +21,7 @@ def symptoms() -> None:
     panels.statement(_("What do you see?"))
     with st.container(key="atlas-symptoms"):
         lists = {name: door(name, title) for name, title in SYMPTOMS.items()}
+        panels.lesson("clinic")
     for name, place in lists.items():
         place.html(contents(name))
 

@@ -69,4 +69,8 @@ SIGNS: dict[str, dict[str, str]] = {
     "batch": {
         "quiet": PLAIN, "good": at(CELLS, (8, 18), (20, 18)), "loud": at(CELLS, *OTHER) + at(CROSS, *OTHER),
     },
+    "elsewhere": {
+        "quiet": "M8 8h28v20h-28zM17 36h10M22 28v8M50 8h28v20h-28zM59 36h10M64 28v8",
+        "good": "M16 18l5 5 8-9", "loud": "M59 13l10 10m0-10l-10 10",
+    },
 }  # fmt: skip

@@ -24,6 +24,11 @@ from tests.browser.server import Server, served
 SCREENS = {
     "home": ("/", {}),
     "models": ("/models", {"model": "dates"}),
+    "training": ("/training", {}),
+    "runs": ("/runs", {"run": "reverse", "probe": "abcdefgh"}),
+    "clinic": ("/clinic", {}),
+    "clinic-symptom": ("/clinic", {"symptom": "nan"}),
+    "clinic-case": ("/clinic", {"case": "scores_not_scaled"}),
     "attention-pocket": ("/attention", {"model": "pocket", "beat": "9"}),
     "attention-dates-cross": ("/attention", {"model": "dates", "kind": "cross"}),
     "attention-dates-masked": (

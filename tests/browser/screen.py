@@ -15,6 +15,7 @@ from tests.browser.server import Server
 
 WAIT = 60_000  # milliseconds; a shared machine may be slow, but never for ever
 PLOT = ".atlas-plot.ap-ready"
+WITHOUT_PLOT = ("/models", "/clinic")
 # Streamlit looks for its own end points below the page's path first, and for the right ones after.
 PROBES = re.compile(r"/_stcore/(health|host-config)$")
 # Counts the page's runs that have come to their end, in window.runs.
@@ -61,7 +62,7 @@ class Screen:
     # --- getting somewhere
 
     def open(self, path: str = "/attention", **params: object) -> Screen:
-        """Open a link, and wait for its figure."""
+        """Open a link, and wait for its first figure."""
         return self.follow(f"{path}?{urlencode(params)}" if params else path)
 
     def follow(self, link: str) -> Screen:
@@ -69,8 +70,10 @@ class Screen:
         self.page.goto(self.server.url + link)
         self.page.locator(".atlas-title").wait_for()  # before a script has begun, none runs either
         self.settle()
-        if not link.startswith("/models"):
-            self.plot.wait_for()
+        if "case=" in link:  # measured beside the page
+            self.page.locator(".atlas-measures").wait_for(state="attached", timeout=4 * WAIT)
+        if "case=" in link or not link.startswith(WITHOUT_PLOT):
+            self.plot.first.wait_for(state="attached")
             self.settle()  # the figure may have asked for another format
         return self
 

@@ -19,10 +19,25 @@ def violations(screen: Screen) -> list[str]:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("path", ["/", "/attention", "/models"])
-def test_no_rule_is_broken(screen: Screen, path: str, theme: str) -> None:
+@pytest.mark.parametrize(
+    "link",
+    [
+        "/?beat=7", "/attention?beat=7", "/models", "/training", "/runs?run=reverse&probe=abcdefgh", "/clinic",
+        "/clinic?symptom=nan", "/clinic?case=scores_not_scaled",
+    ],
+)  # fmt: skip
+def test_no_rule_is_broken(screen: Screen, link: str, theme: str) -> None:
     screen.page.emulate_media(color_scheme="dark" if theme == "dark" else "light", reduced_motion="reduce")
-    screen.open(path, beat="7")
+    screen.follow(link)
+    assert violations(screen) == []
+
+
+def test_no_rule_is_broken_by_an_answer_nor_by_scenes(screen: Screen) -> None:
+    screen.follow("/clinic?case=scores_not_scaled")
+    screen.page.locator(".st-key-atlas-clinic-answers button").first.click()
+    screen.page.locator(".atlas-why").wait_for()
+    assert violations(screen) == []
+    screen.follow("/clinic?case=scores_not_scaled&talk=1&lang=zh")
     assert violations(screen) == []
 
 

@@ -18,6 +18,10 @@ SCREENS = {
     "models": ("/models", {"model": "dates"}),
     "attention": ("/attention", {"model": "dates", "text": "June 3, 2025", "beat": "7"}),
     "attention-pocket": ("/attention", {"model": "pocket", "beat": "9"}),
+    "training": ("/training", {}),
+    "runs": ("/runs", {"run": "reverse", "probe": "abcdefgh"}),
+    "clinic": ("/clinic", {}),
+    "clinic-case": ("/clinic", {"case": "scores_not_scaled"}),
 }
 LOOKS = [
     Look("home", "en", "light", False, LAPTOP),
@@ -32,6 +36,15 @@ LOOKS = [
     Look("attention-pocket", "zh", "light", True, LAPTOP),
     Look("attention-pocket", "en", "dark", False, STAGE),
     Look("attention-pocket", "zh", "dark", False, PHONE),
+    *(
+        look
+        for name in ("training", "runs", "clinic", "clinic-case")
+        for look in (
+            Look(name, "en", "light", False, LAPTOP),
+            Look(name, "zh", "dark", True, STAGE),
+            Look(name, "zh", "light", False, PHONE),
+        )
+    ),
     # Where figure, caption and slider have to be there together, each of the two themes.
     Look("attention", "zh", "light", False, LAPTOP),
     Look("attention", "en", "dark", True, STAGE),
@@ -119,6 +132,14 @@ def test_a_note_that_comes_later_finds_room_and_gives_it_back(screen: Screen) ->
         screen.frames(3)
         assert faults(screen, fits=True) == []
         assert (screen.page.evaluate(width) < whole) == (shown == "smaller")
+
+
+def test_on_a_phone_the_column_in_focus_is_seen(screen: Screen) -> None:
+    show(screen, Look("attention", "en", "light", False, PHONE), "/attention", model="dates", key="12")
+    first, last = screen.figure["lit"]
+    assert last > PHONE[0], "it lies off the screen where nothing is moved"
+    at = screen.page.locator(".ap-stage").evaluate("(node) => [node.scrollLeft, node.clientWidth]")
+    assert at[0] <= first < last <= at[0] + at[1]
 
 
 def test_the_theme_can_be_switched_and_the_figure_follows(screen: Screen) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from engine.clinic.cases import NAMES, case_named, cases
 from engine.clinic.symptoms import SYMPTOMS
 from tests.engine.clinic.same import same
 
+Measured = Callable[[str], tuple[Evidence, Evidence]]
 SECONDS = 120.0  # no machine that is only busy takes so long
 TIMED = {
     "s",
@@ -30,19 +32,18 @@ TIMED = {
 
 
 @pytest.fixture(scope="module")
-def bench() -> Iterator[Bench]:
-    """Measures each case a second time, in its process, while this one measures it."""
-    made = Bench()
-    yield made
-    made.end()
-
-
-@pytest.fixture(scope="module")
-def measured(bench: Bench) -> dict[str, tuple[Evidence, Evidence]]:
-    """Each case once here and once there; both once for all tests."""
+def measured() -> Iterator[Measured]:
+    """Each case once here, and at the same time a second time in the bench's process; both once for all tests."""
+    bench = Bench()
     again = {name: bench.measure(name, {}) for name in NAMES}
-    here = {case.name: case.measure(case.settings()) for case in cases()}
-    return {name: (here[name], again[name].result()) for name in NAMES}
+
+    @cache
+    def both(name: str) -> tuple[Evidence, Evidence]:
+        case = case_named(name)
+        return case.measure(case.settings()), again[name].result()
+
+    yield both
+    bench.end()
 
 
 def test_every_file_is_a_case_and_every_case_has_one() -> None:
@@ -78,24 +79,22 @@ def test_its_settings_are_bounded(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_it_is_run_in_seconds(name: str, measured: dict[str, tuple[Evidence, Evidence]]) -> None:
-    here, _ = measured[name]
+def test_it_is_run_in_seconds(name: str, measured: Measured) -> None:
+    here, _ = measured(name)
     assert 0 < here.seconds < SECONDS
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_first_number_tells_the_two_apart(
-    name: str, measured: dict[str, tuple[Evidence, Evidence]]
-) -> None:
-    here, _ = measured[name]
+def test_the_first_number_tells_the_two_apart(name: str, measured: Measured) -> None:
+    here, _ = measured(name)
     first = here.measures[0]
     assert first.broken is not None
     assert not same(first.broken, first.mended)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_seed_gives_one_measurement(name: str, measured: dict[str, tuple[Evidence, Evidence]]) -> None:
-    here, there = measured[name]
+def test_one_seed_gives_one_measurement(name: str, measured: Measured) -> None:
+    here, there = measured(name)
     assert [one.label for one in here.measures] == [one.label for one in there.measures]
     for one, other in zip(here.measures, there.measures, strict=True):
         assert one.unit in TIMED or same(one, other), one.label
