@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from playwright.sync_api import BrowserContext
 
 from tests.browser.screen import Screen
+from tests.browser.server import served
+from tests.pages.training_runs import made, trained
 
 
 @pytest.fixture
@@ -57,6 +62,55 @@ def test_a_link_restores_the_step_and_a_click_cuts_the_line_it_meets(screen: Scr
     screen.click_cell(2, 0)
     screen.page.get_by_text("still says “\u2068f\u2069”").wait_for()
     assert not screen.complaints()
+
+
+def test_a_head_with_hidden_cells_is_gone_through_like_any_other(screen: Screen) -> None:
+    screen.open("/runs", run="induction")
+    trained = colors(screen)
+    screen.press("Home")
+    screen.page.locator(".atlas-cut caption", has_text="After step 0").wait_for()
+    assert colors(screen) != trained
+    screen.press("ArrowRight")
+    screen.frames(
+        30
+    )  # whatever goes wrong while it moves stands in the console, which is looked at in the end
+
+
+def test_before_the_first_run_something_moves_by_itself_until_it_is_touched(screen: Screen) -> None:
+    screen.open("/runs")
+    first = screen.step
+    screen.page.wait_for_function(
+        "(first) => document.querySelector('.atlas-plot').dataset.step !== first", arg=first
+    )
+    screen.press("Home")
+    screen.page.locator(".atlas-cut caption", has_text="After step 0").wait_for()
+    screen.settle()
+    assert (screen.step, screen.params["step"]) == ("0", "0")
+
+
+def test_a_head_that_is_clicked_opens_with_all_its_numbers(
+    context: BrowserContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ATLAS_HOME", str(tmp_path / "home"))
+    for title in ("One", "Two"):
+        trained(made(title=title))
+    with served(tmp_path / "home", tmp_path / "log.txt") as server:
+        screen = Screen(context, server, width=390, height=844)
+        page = screen.page
+        page.goto(f"{server.url}/runs?run=reverse-1&runs=reverse-1,reverse-2&probe=abcdefgh")
+        page.wait_for_function("document.querySelectorAll('.ap-ready[data-format=narrow]').length === 3")
+        figure = page.locator(".st-key-atlas-runs-heads .ap-figure")
+        figure.scroll_into_view_if_needed()
+        x0, y0, x1, y1, scale = figure.evaluate(
+            "(one) => [...one.layout.meta.tiles[1], one.getBoundingClientRect().width / one.layout.width]"
+        )
+        figure.click(position={"x": (x0 + x1) / 2 * scale, "y": (y0 + y1) / 2 * scale})
+        page.wait_for_url("**/attention?**")
+        page.locator(".atlas-plot.ap-ready").wait_for()
+        screen.settle()
+        assert (screen.params["model"], screen.params["kind"]) == ("reverse-2@20", "cross")
+        assert not screen.complaints()
+        page.close()
 
 
 @pytest.mark.parametrize("width", [390, 1280])

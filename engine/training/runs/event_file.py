@@ -33,8 +33,8 @@ def zipped(folder: RunFolder) -> bytes:
 def events(folder: RunFolder) -> bytes:
     """One event a step and one an evaluation; times are those of training, without its pauses."""
     from tensorboardX import RecordWriter  # only who asks for such a file waits for it
-    from tensorboardX.proto.event_pb2 import Event
-    from tensorboardX.proto.summary_pb2 import Summary
+    from tensorboardX.proto.event_pb2 import Event  # pyright: ignore[reportAttributeAccessIssue]  (made on import)
+    from tensorboardX.proto.summary_pb2 import Summary  # pyright: ignore[reportAttributeAccessIssue]
 
     found, status = metrics.read(folder.metrics), statuses.read(folder)
     began = max(0.0, status.heartbeat - status.seconds)

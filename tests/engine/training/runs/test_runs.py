@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -164,3 +165,16 @@ def test_a_change_of_the_settings_is_seen_though_they_are_kept(home: Path, setti
     other = settings.model_copy(update={"title": "Date"})  # as long as before
     run.folder.config.write_text(other.to_json() + "\n")
     assert runs.find(run.name).title == "Date"
+
+
+def test_title_and_notes_that_are_changed_at_a_time_are_both_kept(home: Path, settings: RunConfig) -> None:
+    name = runs.create(settings).name
+    with ThreadPoolExecutor(2) as pool:
+        for at in range(20):
+            done = [
+                pool.submit(runs.rename, name, f"title {at}"),
+                pool.submit(runs.annotate, name, f"{at}\n😀 <b>"),
+            ]
+            assert [one.result() for one in done] == [None, None]
+            config = runs.find(name).folder.read_config()
+            assert (config.title, config.notes) == (f"title {at}", f"{at}\n😀 <b>")
