@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import torch.nn.functional as F  # noqa: N812  (torch's own habit)
 from pydantic import Field
@@ -19,7 +19,6 @@ from engine.training.examples import Example
 from engine.training.recipes import task_of
 
 SELF, CROSS = "encoder.layers.0.self_attention", "decoder.layers.0.cross_attention"
-REFUSED = "AssertionError"
 WORDS_AT_MOST = 24
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -44,9 +43,11 @@ def mended(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
 def run(settings: Settings) -> Evidence:
     lm, examples = load("phrases"), task_of("phrases").suites(settings.sentences, settings.seed)["held_out"]
     traces = [lm.trace(example.text, example.target, [f"{SELF}.*", f"{CROSS}.*"]) for example in examples]
-    written = [[translated(lm, attend, example) for example in examples[:4]] for attend in (broken, mended)]
+    shown = examples[:4]
+    bad, good = ([translated(lm, attend, example) for example in shown] for attend in (broken, mended))
     return Evidence(
         measures=(
+            Measure(N_("Sentences of the first four translated right"), right(shown, bad), right(shown, good)),
             Measure(N_("Cross-attention that passes"), passes(broken, traces, CROSS), passes(mended, traces, CROSS)),
             Measure(N_("Self-attention that passes"), passes(broken, traces, SELF), passes(mended, traces, SELF)),
         ),
@@ -54,12 +55,19 @@ def run(settings: Settings) -> Evidence:
             Writings(
                 N_("What the model writes by itself"),
                 tuple(
-                    Writing(example.text, bad, good, example.target)
-                    for example, bad, good in zip(examples, *written, strict=False)
+                    Writing(example.text, text or "", other or "", example.target)
+                    for example, text, other in zip(shown, bad, good, strict=True)
                 ),
             ),
         ),
     )  # fmt: skip
+
+
+def right(examples: Sequence[Example], written: Sequence[str | None]) -> float | str:
+    """How many, or how all of them ended."""
+    if set(written) == {None}:
+        return AssertionError.__name__
+    return sum(example.target == text for example, text in zip(examples, written, strict=True))
 
 
 def passes(attend: Attend, traces: Iterable[Trace], path: str) -> float:
@@ -79,15 +87,15 @@ def taken_by(attend: Attend, q: Tensor, k: Tensor, v: Tensor) -> bool:
     return True
 
 
-def translated(lm: LanguageModel, attend: Attend, example: Example) -> str:
-    """What is written with the listing in place of the model's cross-attention."""
+def translated(lm: LanguageModel, attend: Attend, example: Example) -> str | None:
+    """What is written with the listing in place of the model's cross-attention; None where it is refused."""
     assert isinstance(lm.model, EncoderDecoder)
     kept = [f"{CROSS}.{part}" for part in ("q_rotated", "k_rotated", "v")]
     with capture(kept, {f"{CROSS}.z": in_place(attend)}):
         try:
             return answers(lm.model, lm.tokenizer, [example.text], WORDS_AT_MOST)[0]
         except AssertionError:
-            return REFUSED
+            return None
 
 
 def in_place(attend: Attend) -> Edit:

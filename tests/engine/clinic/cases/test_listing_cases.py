@@ -96,7 +96,8 @@ def test_an_assertion_that_is_false_across_texts():
     assert values["Self-attention that passes"] == (1, 1)
     assert values["Cross-attention that passes"][0] < 0.6
     assert values["Cross-attention that passes"][1] == 1
-    assert [example.broken for example in writings(evidence).examples] == ["AssertionError"] * 4
+    assert values["Sentences of the first four translated right"] == ("AssertionError", 4)
+    assert [example.broken for example in writings(evidence).examples] == [""] * 4
     assert all(example.mended == example.expected for example in writings(evidence).examples)
 
 
