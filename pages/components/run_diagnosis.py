@@ -89,9 +89,10 @@ def _card(run: Run, finding: Finding) -> None:
     """The sentence, where the line was drawn, and links to the curve and to the cases."""
     curve = _("{curve}, step {step}").format(curve=_(CURVES[finding.curve]), step=f"{finding.step:,}")
     with st.container(key=f"atlas-finding-{finding.rule}"):
+        said, limit = (escape(sentence(one)) for one in (finding.said, finding.limit))
         st.html(
-            f"<div class='atlas-finding atlas-{finding.kind}'><p dir='auto'>{escape(sentence(finding.said))}</p>"
-            f"<p class='atlas-quiet' dir='auto'>{escape(sentence(finding.limit))}</p></div>"
+            f"<div class='atlas-finding atlas-finding-{finding.kind}'>"
+            f"<p dir='auto'>{said}</p><p class='atlas-quiet' dir='auto'>{limit}</p></div>"
         )
         with st.container(horizontal=True, gap="small", key=f"atlas-finding-ways-{finding.rule}"):
             view = state.view().model_copy(update={"run": run.name})

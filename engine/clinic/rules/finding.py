@@ -77,12 +77,16 @@ class Told:
     @cached_property
     def below_chance(self) -> bool:
         """Whether the loss has ever been clearly lower than what guessing costs."""
+        return self.below(CLEARLY)
+
+    def below(self, share: float) -> bool:
+        """Whether it has been lower than that share of it, by the mean of some steps or held out."""
         lowest = [
             value
             for value in (self._lowest_mean, _lowest(self.over_evaluations("loss")))
             if value is not None
         ]
-        return bool(lowest) and self.guessing.known and min(lowest) < CLEARLY * self.guessing.cost
+        return bool(lowest) and self.guessing.known and min(lowest) < share * self.guessing.cost
 
     @cached_property
     def _lowest_mean(self) -> float | None:

@@ -57,7 +57,7 @@ def writes_badly(told: Told) -> Finding | None:
     return Finding(
         "writes_badly", "wrong",
         AtlasError(
-            "At step {step} {accuracy} of the tokens are right when the ones before are given, and {exact} of the "
+            "At step {step}, {accuracy} of the tokens are right when the ones before are given, and {exact} of the "
             "answers when the model writes by itself; mistakes of single tokens would leave {expected}.",
             step=step, accuracy=f"{accuracy:.1%}", exact=f"{exact:.1%}", expected=f"{expected:.0%}",
         ),

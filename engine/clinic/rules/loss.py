@@ -9,6 +9,8 @@ from engine.config import AtlasError
 
 # Steps after the warm-up: half of the run, but no fewer and no more. Induction leaps down at half of its steps.
 SOON, LATE = 100, 500
+HARDLY = 0.9  # of what guessing costs: a run that ended above it has learned next to nothing
+OVER = ("finished", "stopped")
 HIGH_RATE = 0.02  # Adam's; small models learned at up to 0.005, and stayed at chance from 0.03 on
 HALF, BACK = 0.5, 0.9  # of what guessing costs: once below the one, no honest run came back above the other
 STILL, NATS = 0.05, 0.02  # share, above the floor, and nats: how far one tenth lies below the one before
@@ -16,24 +18,24 @@ ENOUGH = 0.98  # of examples right: what goes on falling then is not missed
 
 
 def stays_at_chance(told: Told) -> Finding | None:
-    """The mean loss of no NEAR steps in a row, nor a held-out one, lies clearly below what guessing costs."""
+    """No mean loss of NEAR steps in a row, nor a held-out one, lies clearly below what guessing costs."""
     training = told.config.training
     wait = training.warmup + min(max(SOON, training.steps // 2), LATE)
-    if not told.guessing.known or told.last < wait or told.below_chance:
+    share = HARDLY if told.status.state in OVER else CLEARLY
+    if not told.guessing.known or told.last < wait or told.below(share):
         return None
     high = training.learning_rate >= HIGH_RATE
     return Finding(
         "stays_at_chance", "wrong",
         AtlasError(
-            "At step {step} the loss is {loss}, no lower than guessing by frequency, which costs {cost} nats a "
-            "token.",
+            "At step {step} the loss is {loss}; guessing by frequency costs {cost} nats a token.",
             step=told.last, loss=f"{told.around(told.last):.3f}", cost=f"{told.guessing.cost:.3f}",
         ),
         "loss", told.last,
         AtlasError(
             "Looked for: a mean of {count} steps below {share} of what guessing costs, by step {late}. What guessing "
             "costs is counted over examples of the task.",
-            count=NEAR, share=CLEARLY, late=wait,
+            count=NEAR, share=share, late=wait,
         ),
         ("learning_rate_too_high", "rate_never_assigned") if high else ("rate_never_assigned", "scores_not_scaled"),
     )  # fmt: skip
@@ -86,7 +88,7 @@ def leaps(told: Told) -> Finding | None:
 
 def stopped_early(told: Told) -> Finding | None:
     """The run is over, and its last tenth was clearly better than the one before."""
-    if told.status.state not in ("finished", "stopped") or len(told.losses) < 2 * NEAR:
+    if told.status.state not in OVER or len(told.losses) < 2 * NEAR:
         return None
     tenth = max(NEAR, len(told.losses) // 10)
     before, at_last = (float(told.losses[-2 * tenth : -tenth].mean()), float(told.losses[-tenth:].mean()))

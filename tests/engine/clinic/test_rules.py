@@ -50,13 +50,16 @@ def the(finding: Finding | None) -> Finding:
 def test_a_loss_that_never_falls_below_guessing() -> None:
     found = the(stays_at_chance(told([3.1] * 500)))
     assert str(found.said) == (
-        "At step 500 the loss is 3.100, no lower than guessing by frequency, which costs 3.000 nats a token."
+        "At step 500 the loss is 3.100; guessing by frequency costs 3.000 nats a token."
     )
     assert (found.curve, found.step) == ("loss", 500)
     assert stays_at_chance(told([3.1] * 499)) is None  # half of its steps may pass first
     assert stays_at_chance(told([3.1] * 500 + [2.9] * 20)) is None  # 2.9 < 0.97 * 3.0
     assert stays_at_chance(told([3.1] * 500 + [2.92] * 20)) is not None
     assert stays_at_chance(told([3.1] * 500, guessing=Guessing())) is None
+    done = Status(state="finished")
+    assert stays_at_chance(told([3.1] * 500 + [2.72] * 20, status=done)) is not None  # 2.72 > 0.9 * 3.0
+    assert stays_at_chance(told([3.1] * 500 + [2.68] * 20, status=done)) is None
     assert stays_at_chance(told([3.1] * 500, [(100, {"loss": 2.0})])) is None
 
 
