@@ -52,9 +52,7 @@ def text(question: Question) -> None:
 
 def revealed(question: Question, guess: int | None = None) -> None:
     """Which answer is right, which one was guessed, and why."""
-    verdict = (
-        "" if guess is None else f"<b>{escape(_('Right.') if guess == question.right else _('Not so.'))}</b> "
-    )
+    verdict = "" if guess is None else _("Right.") if guess == question.right else _("Not so.")
     items = "".join(answer(question, at, question.right, guess) for at in range(len(question.answers)))
     why = f"<p class='atlas-why' role='status' dir='auto'><b>{escape(verdict)}</b> {escape(_(question.why))}</p>"
     st.html(f"<ul class='atlas-answers'>{items}</ul>{why}")

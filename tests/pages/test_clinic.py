@@ -225,7 +225,7 @@ def test_first_a_guess_then_what_is_so_and_why(open_app: Start, guessed_right: b
     app.button(key=f"atlas-answer-{CASE}-{guess}").click().run()
     said = html(app)
     assert escape(question.why) in said
-    assert ("Right." in said, "Not so." in said) == (guessed_right, not guessed_right)
+    assert ("<b>Right.</b>" in said, "<b>Not so.</b>" in said) == (guessed_right, not guessed_right)
     assert said.count("atlas-answer-right") == 1
     assert ("atlas-answer-wrong" in said) is not guessed_right
     app.button(key="atlas-answer-again").click().run()

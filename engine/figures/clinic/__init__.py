@@ -3,5 +3,6 @@
 pair    the sheet that both stand on
 curves  one quantity over another
 grids   a matrix
+scale   its colours
 marks   what is no number, and what may not be seen: hatched and named, never a colour of the scale
 """

@@ -9,10 +9,11 @@ import pytest
 
 from engine.analysis.evidence import Curve, Curves, Grid
 from engine.figures.clinic.curves import Axes, decades, padded, said, ticks
-from engine.figures.clinic.grids import Cells, Scale
+from engine.figures.clinic.grids import Cells
 from engine.figures.clinic.marks import HIDDEN, INFINITE, NAN, places
 from engine.figures.clinic.pair import FORMS
 from engine.figures.clinic.panels import panel_figure, panel_spec
+from engine.figures.clinic.scale import Scale
 from engine.figures.theme import DARK, LIGHT
 
 AT = np.arange(4.0)
