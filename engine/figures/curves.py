@@ -91,9 +91,10 @@ def faint(trace: Trace, theme: Theme) -> Trace:
 
 
 def stroke(line: Line, theme: Theme, several: bool) -> Trace:
-    """One line. Held-out values were measured at few steps: dots say where."""
+    """One line. Held-out values were measured at few steps: dots say where; and a line of one point is a dot."""
     color = run_color(theme, line.run) if several else mark_color(theme, line.mark)
-    dots = {"held_out": {"size": 5}, "written": {"size": 6, "symbol": "diamond"}}.get(line.mark)
+    alone = {"size": 4} if len(line.steps) == 1 else None
+    dots = {"held_out": {"size": 5}, "written": {"size": 6, "symbol": "diamond"}}.get(line.mark, alone)
     return {
         "type": "scatter", "mode": "lines+markers" if dots else "lines",
         "x": line.steps.tolist(), "y": typed(line.values),

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import torch
 import torch.nn.functional as F  # noqa: N812  (torch's own habit)
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from engine.training.examples import Example
 
 FILLING = 0  # any id would do
 
@@ -30,6 +33,12 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         inputs = {name: value.to(device) for name, value in self.inputs.items()}
         return Batch(inputs, self.labels.to(device), self.scored.to(device))
+
+
+def divided(examples: Sequence[Example], parts: int) -> list[Sequence[Example]]:
+    """Into so many parts, as equal as can be."""
+    bounds = [len(examples) * part // parts for part in range(parts + 1)]
+    return [examples[start:end] for start, end in pairwise(bounds)]
 
 
 def padded(rows: Sequence[Sequence[int]]) -> tuple[Int[Tensor, "batch pos"], Int[Tensor, " batch"]]:

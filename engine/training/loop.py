@@ -16,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +24,7 @@ from engine.config import TransformerConfig
 from engine.training import divergence
 from engine.training.adamw import AdamW
 from engine.training.arithmetic import Arithmetic, device_named
-from engine.training.batches import Batch, total_loss
+from engine.training.batches import Batch, divided, total_loss
 from engine.training.chance import dropping
 from engine.training.details import Look
 from engine.training.examples import Example
@@ -199,9 +198,3 @@ class Training(Iterator[StepRecord]):
 
 def due(step: int, every: int | None) -> bool:
     return every is not None and step % every == 0
-
-
-def divided(examples: Sequence[Example], parts: int) -> list[Sequence[Example]]:
-    """Into so many parts, as equal as can be."""
-    bounds = [len(examples) * part // parts for part in range(parts + 1)]
-    return [examples[start:end] for start, end in pairwise(bounds)]

@@ -23,6 +23,7 @@ from engine.config import (
     TokenHead,
     TransformerConfig,
 )
+from engine.training.recipes import RECIPES
 from engine.training.settings import TrainingSettings
 from engine.training.tasks import Classification, Kind, Task
 from engine.training.tasks.digits import SIZE
@@ -83,29 +84,31 @@ SHAPES = {
     "digits": Shape(64, 4, layers=2, wide=2, positions=Learned()),
 }  # fmt: skip
 
-SHORT = {"steps": 900, "learning_rate": 4e-3, "evaluate_every": 50}
+# What a run before one's eyes has otherwise than the recipe of the model that was shipped: it is shorter, and looked at
+# often.
+WATCHED: dict[str, dict[str, Any]] = {
+    "reverse": {"evaluate_every": 50},
+    "sort": {"steps": 600, "evaluate_every": 50},
+    "addition": {"steps": 1200, "evaluate_every": 50},
+    "induction": {"evaluate_every": 20},
+    "text": {"steps": 1900, "evaluate_every": 100},
+    "digits": {"steps": 1000, "evaluate_every": 50},
+    "dates": {"steps": 1000, "learning_rate": 4e-3, "evaluate_every": 50},
+    "numbers": {"steps": 1000, "evaluate_every": 50},
+    "phrases": {"steps": 1000, "evaluate_every": 50},
+}  # fmt: skip
+# Tasks that no model was shipped for.
 SETTINGS: dict[str, dict[str, Any]] = {
-    "copy": SHORT,
-    "reverse": SHORT,
-    "sort": {**SHORT, "steps": 600},
+    "copy": {"steps": 900},
     "recall": {"steps": 500, "learning_rate": 3e-3, "label_smoothing": 0.0, "evaluate_every": 25},
-    "addition": {"steps": 1200, "batch_size": 128, "learning_rate": 2e-3, "label_smoothing": 0.0, "evaluate_every": 50},
-    "induction": {  # a falling rate would freeze it before its jump
-        "steps": 500, "batch_size": 32, "learning_rate": 4e-3, "warmup": 50, "schedule": "constant",
-        "label_smoothing": 0.0, "evaluate_every": 20,
-    },
-    "text": {"steps": 1900, "batch_size": 32, "learning_rate": 5e-3, "label_smoothing": 0.0, "evaluate_every": 100},
     "masked_text": {
         "steps": 1500, "batch_size": 32, "learning_rate": 3e-3, "label_smoothing": 0.0, "evaluate_every": 100,
-    },
-    "digits": {
-        "steps": 1000, "learning_rate": 2e-3, "warmup": 50, "weight_decay": 0.01, "label_smoothing": 0.0,
-        "evaluate_every": 50,
     },
     "sentiment": {"steps": 500, "evaluate_every": 25},
     "own_labels": {"steps": 500, "evaluate_every": 25},
 }  # fmt: skip
 LATER = {"steps": 1000, "learning_rate": 4e-3, "evaluate_every": 50}
+HELD_OUT = 100  # examples that an evaluation looks at
 
 
 def model_for(task: Task, size: SizeName = "medium") -> TransformerConfig:
@@ -115,9 +118,15 @@ def model_for(task: Task, size: SizeName = "medium") -> TransformerConfig:
 
 def settings_for(task: Task, size: SizeName = "medium") -> TrainingSettings:
     """Deeper models take smaller steps. Each layer's gradient is looked at some two hundred times."""
-    chosen = TrainingSettings(**{**LATER, **SETTINGS.get(task.name, {})})
+    chosen = _watched(task.name)
     rate = chosen.learning_rate / 2 if size == "large" else chosen.learning_rate
     return chosen.model_copy(update={"learning_rate": rate, "details_every": max(1, chosen.steps // 200)})
+
+
+def _watched(name: str) -> TrainingSettings:
+    if name not in RECIPES:
+        return TrainingSettings(**{**LATER, **SETTINGS.get(name, {})})
+    return RECIPES[name].settings.model_copy(update={"evaluate_count": HELD_OUT, **WATCHED.get(name, {})})
 
 
 def fitted(task: Task, **values: Any) -> TransformerConfig:

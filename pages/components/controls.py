@@ -133,6 +133,8 @@ def text(default: str, parameter: str = "text", label: str | None = None, hint: 
 
 def _text_typed(parameter: str, typed: str) -> None:
     value = state.printable(typed.replace(NEWLINE, "\n"))
+    if parameter == "probe":
+        value = value or None  # a run has a text of its own, which comes back
     gone = {"target": None} if parameter == "text" else {}
     state.update(**gone | {parameter: value, "query": None, "key": None})
 

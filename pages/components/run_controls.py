@@ -86,11 +86,11 @@ def _list(chosen: str | None) -> None:
     if not known:
         return
     panels.heading(_("Runs"))
-    waiting = [run.name for run in known if run.status.state == "waiting"]
-    if len(waiting) > 1:
-        label = _("Take all {count} that wait out of the queue").format(count=len(waiting))
-        st.button(label, key="atlas-run-leave-all", type="tertiary", on_click=partial(_leave, waiting))
     with st.container(key="atlas-run-list"):
+        waiting = [run.name for run in known if run.status.state == "waiting"]
+        if len(waiting) > 1:
+            label = _("Take all {count} that wait out of the queue").format(count=len(waiting))
+            st.button(label, key="atlas-run-leave-all", type="tertiary", on_click=partial(_leave, waiting))
         for run in [run for at, run in enumerate(known) if is_moving(run) or at < LATEST]:
             with st.container(horizontal=True, key=f"atlas-run-row-{run.name}", gap="small"):
                 st.button(

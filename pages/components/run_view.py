@@ -56,18 +56,20 @@ def _view(name: str, every: float | None) -> None:
 
 
 def at_the_desk(run: Run, metrics: Metrics) -> None:
-    figure(LEARNING, run, metrics, lambda until: [
-        curves.losses(metrics, until), curves.right(metrics, until), curves.heads(metrics, until),
-    ])  # fmt: skip
+    if metrics.steps or run.status.is_live:  # of one that begins, the axes stand ready for the first point
+        figure(LEARNING, run, metrics, lambda until: [
+            curves.losses(metrics, until), curves.right(metrics, until), curves.heads(metrics, until),
+        ])  # fmt: skip
     left, right = st.columns(2, gap="medium")
     with left, shell.boundary():
         run_probe.show(run, metrics)
     with right:
         samples.show(metrics)
-    figure(INNER, run, metrics, lambda until: [
-        curves.learning_rates(metrics, until), curves.gradient_norms(metrics, until),
-        curves.by_layer(metrics, "gradient_norms", until),
-    ])  # fmt: skip
+    if metrics.steps:
+        figure(INNER, run, metrics, lambda until: [
+            curves.learning_rates(metrics, until), curves.gradient_norms(metrics, until),
+            curves.by_layer(metrics, "gradient_norms", until),
+        ])  # fmt: skip
 
 
 def on_stage(run: Run, metrics: Metrics) -> None:

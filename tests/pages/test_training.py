@@ -269,3 +269,11 @@ def test_where_no_true_place_is_known_the_sharpest_head_is_shown_and_called_so(o
     run.folder.metrics.write_text("\n".join([*lines[:-1], json.dumps(last)]) + "\n")
     said = html(open_app("training", lang="en", run=run.name))
     assert "self · layer 0 · head 0, after step 20: the sharpest of all heads." in said
+
+
+def test_an_emptied_field_brings_back_the_runs_own_text(open_app: Start) -> None:
+    trained(made())
+    app = open_app("training", lang="en", run="reverse-1", probe="dcba")
+    app.text_input(key="atlas-probe").set_value("").run()
+    assert app.text_input(key="atlas-probe").value == "abcd"
+    assert "atlas-problem" not in html(app)

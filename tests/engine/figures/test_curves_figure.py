@@ -180,3 +180,9 @@ def test_many_tokens_fit_on_every_plate(plate):
     assert len(spec["layout"]["annotations"]) <= 2 * 48
     figure = glance_figure(many, theme=DARK, plate=PLATES[plate])
     assert figure.to_dict()["layout"]["width"] == PLATES[plate].width
+
+
+@pytest.mark.parametrize(("values", "mode"), [((4.0,), "lines+markers"), ((4.0, 2.0), "lines")])
+def test_a_line_of_one_point_is_a_dot(values: tuple[float, ...], mode: str):
+    (batch,) = spec_of(Panel("loss", (line(values=values),), until=100))["data"]
+    assert batch["mode"] == mode
