@@ -85,7 +85,7 @@ class Axes:
             every = -(-len(powers) // 5)
             return cls(x, y, True, x_ticks, tuple(10.0**power for power in powers[::every]))
         y = padded(values)
-        return cls(x, y, False, x_ticks, ticks(*y, 4))
+        return cls(x, y, False, x_ticks, ticks(*y, 6))
 
     def place(self, box: Box, at: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """In pixels; NaN for what has no place."""
