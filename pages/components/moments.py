@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,6 +73,12 @@ def trained() -> dict[str, Trained]:
     embedded.sort(key=lambda known: known.name != FIRST)
     found = [*map(_run, runs.listed()), *map(_embedded, embedded)]
     return {one.name: one for one in found if one is not None and one.steps}
+
+
+def of_runs(names: Sequence[str]) -> dict[str, Trained]:
+    """Of those runs the ones that have snapshots; the disk is not asked for any other. Raises AtlasError."""
+    found = {name: _run(runs.find(name)) for name in names}
+    return {name: one for name, one in found.items() if one is not None and one.steps}
 
 
 def find(name: str) -> Trained:

@@ -142,6 +142,23 @@ def metrics(folder: RunFolder) -> Metrics:
         return Metrics(known.path, [*known.steps], [*known.evaluations], known.offset)
 
 
+def evaluated(folder: RunFolder) -> dict[str, Any]:
+    """The latest evaluation of a run, empty before the first; little is kept of each, for tables of many runs."""
+    try:
+        about = folder.metrics.stat()
+    except OSError:
+        return {}
+    return _evaluated(str(folder.metrics), about.st_size, about.st_mtime_ns)
+
+
+@st.cache_resource(max_entries=1024, show_spinner=False)
+def _evaluated(path: str, size: int, written: int) -> dict[str, Any]:
+    found = Metrics(Path(path))
+    found.read_on()
+    last = found.evaluations[-1]["evaluation"] if found.evaluations else {}
+    return {name: last.get(name) for name in ("loss", "exact", "alignment")}
+
+
 @st.cache_resource(max_entries=32, show_spinner=False)
 def _metrics(path: str, made: int) -> tuple[Metrics, threading.Lock]:
     return Metrics(Path(path)), threading.Lock()

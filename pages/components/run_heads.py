@@ -41,7 +41,7 @@ def leave() -> None:
 
 def show(names: Sequence[str]) -> None:
     """Of those runs that can read the text of the view; of the others, why not."""
-    known = moments.trained()
+    known = moments.of_runs(names)
     chosen = [(number, known[name]) for number, name in enumerate(names) if name in known]
     text = state.view().probe
     if not chosen or not text:

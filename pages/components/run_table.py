@@ -40,8 +40,7 @@ HEADS = {
 
 def row(run: Run) -> dict[str, Any]:
     """What the table says of a run; held-out numbers of its latest evaluation, None before there is one."""
-    metrics = resources.metrics(run.folder) if run.config else None
-    last = metrics.evaluations[-1]["evaluation"] if metrics and metrics.evaluations else {}
+    last = resources.evaluated(run.folder) if run.config else {}
     return {
         "name": run.name,
         "title": run.title,
