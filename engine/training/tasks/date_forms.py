@@ -52,7 +52,7 @@ def forms_in_words(locale: str) -> tuple[str, ...]:
 
 def written(day: datetime.date, locale: str, form: str) -> list[Part]:
     """The day in a form of the locale, in parts."""
-    fields = DateTimeFormat(day, locale)
+    fields = DateTimeFormat(day, _parsed(locale))
     parts = []
     for kind, value in _tokens(locale, form):
         if kind == "chars":
@@ -65,11 +65,14 @@ def written(day: datetime.date, locale: str, form: str) -> list[Part]:
     return parts
 
 
+_parsed = lru_cache(maxsize=len(LOCALES))(Locale.parse)
+
+
 @lru_cache(maxsize=256)
 def _tokens(locale: str, form: str) -> list[tuple]:
     if form in ("full", "long", "medium"):
         return tokenize_pattern(get_date_format(form, locale).pattern)
-    skeletons = Locale.parse(locale).datetime_skeletons
+    skeletons = _parsed(locale).datetime_skeletons
     return tokenize_pattern(skeletons[form].pattern if form in skeletons else HAN_NUMERALS.get(form, form))
 
 
