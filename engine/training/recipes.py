@@ -70,6 +70,7 @@ RECIPES = {
             "encoder": StackConfig(n_layers=2, n_heads=4), "decoder": StackConfig(n_layers=1, n_heads=4),
         },
         settings=TrainingSettings(steps=5000),
+        snapshots=(0, 100, 200, 300, 500, 1000),
         count=20_000,
     ),
     "reverse": Recipe(

@@ -10,7 +10,7 @@ from pages.components.language import _
 from pages.components.plot import plot, room, sheet, theme_name
 
 KEY = "atlas-overture"
-MODEL, TEXT, HEAD = "dates", "mardi 3 juin 2025", 3
+MODEL, TEXT, HEAD = "dates", "mardi 3 juin 2025", 2
 
 
 def show() -> None:
