@@ -10,7 +10,7 @@ from engine.config import AtlasError
 from engine.pretrained.weights import read_json
 
 if TYPE_CHECKING:
-    from engine.sentencepieces import SentencePieceTokenizer
+    from engine.tokenizers.sentencepieces import SentencePieceTokenizer
 
 Read = Callable[[Path, Mapping[str, "int | None"]], "SentencePieceTokenizer"]
 
@@ -98,7 +98,7 @@ def _pieces(folder: Path, content: bytes) -> list[str]:
 
 
 def _built(folder: Path, **parts: Any) -> SentencePieceTokenizer:
-    from engine.sentencepieces import SentencePieceTokenizer  # a library that few models need
+    from engine.tokenizers.sentencepieces import SentencePieceTokenizer  # a library that few models need
 
     try:
         return SentencePieceTokenizer(**parts)

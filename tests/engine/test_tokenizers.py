@@ -19,8 +19,8 @@ from engine.tokenizers import (
     WordTokenizer,
     from_json,
     shown,
-    whole,
 )
+from engine.tokenizers.tokenizer import whole
 
 HARD = [
     "The animal",

@@ -14,7 +14,10 @@ from typing import Any
 
 from sentencepiece import SentencePieceProcessor
 
-from engine.tokenizers import Encoding, Token, Tokenizer, refuse_half_characters, shown, whole
+from engine.tokenizers.encoding import Encoding, Token
+from engine.tokenizers.labels import shown
+from engine.tokenizers.pretrained import refuse_half_characters
+from engine.tokenizers.tokenizer import Tokenizer, whole
 
 BLANK = "\u2581"  # how pieces write a blank
 
