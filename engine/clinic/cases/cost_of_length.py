@@ -70,10 +70,10 @@ def run(settings: Settings) -> Evidence:
     )
     return Evidence(
         measures=(
+            Measure(N_("Bytes for scores that are written down"), 4 * HEADS * longest**2, None),
             Measure(N_("Time at the longest"), float(slow[-1]), float(fast[-1]), "ms", timed=True),
             Measure(N_("Times as long for twice the length"), growth(slow), growth(fast), timed=True),
             Measure(N_("Scores of one layer at the longest"), HEADS * longest**2, HEADS * longest * keys),
-            Measure(N_("Bytes for scores that are written down"), 4 * HEADS * longest**2, None),
         ),
         panels=(
             Curves(

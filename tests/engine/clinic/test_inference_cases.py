@@ -97,7 +97,7 @@ def test_a_window_sees_itself_and_what_stands_right_before() -> None:
 
 
 def test_what_length_costs_is_counted() -> None:
-    _, _, scores, written = measured("cost_of_length", longest=256, cure="window", window=32).measures
+    written, _, _, scores = measured("cost_of_length", longest=256, cure="window", window=32).measures
     assert (scores.broken, scores.mended) == (4 * 256 * 256, 4 * 256 * 64)
     assert (written.broken, written.mended) == (4 * 4 * 256 * 256, None)
     assert cost_of_length.growth(cost_of_length.np.array([2.0, 3.0, 12.0])) == 4.0
