@@ -36,7 +36,8 @@ def _described(text: str, values: Any) -> Tokenizer:
         case "word":
             return WordTokenizer(_listed(values["vocabulary"]))
         case "sentencepiece":
-            from engine.tokenizers.sentencepieces import SentencePieceTokenizer  # a library that few models need
+            # a library that few models need
+            from engine.tokenizers.sentencepieces import SentencePieceTokenizer
 
             return SentencePieceTokenizer.from_values(values)
         case _:
