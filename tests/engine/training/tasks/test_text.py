@@ -246,7 +246,9 @@ def test_too_many_different_characters_are_refused_but_can_be_pieces(
 @pytest.mark.parametrize("text", ["a" * 1200, "a" * 1000 + "x" * 111])
 def test_a_part_that_is_hardly_more_than_one_piece_is_refused(tmp_path: Path, text: str) -> None:
     path = file(tmp_path, text)
-    with pytest.raises(AtlasError, match=r"^a part of the text has only 1 tokens .* cut it letter by letter$"):
+    with pytest.raises(
+        AtlasError, match=r"^a part of the text has only 1 tokens .* cut it letter by letter$"
+    ):
         _ = Text(path=path, cut=Pieces()).tokenizer
     assert len(Text(path=path).draw(1, random.Random(0))[0].target) == 64
 
