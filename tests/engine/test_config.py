@@ -185,7 +185,10 @@ def test_shared_keys_must_divide_the_heads() -> None:
             '{"vocab_size": 5, "d_model": 4, "max_len": 4, "decoder": {"n_layers":1,"d_ff":4}}',
             "decoder.n_heads is missing",
         ),
-        ('{"vocab_size": 5, "d_model": 4, "max_len": 4, "colour": "red"}', "there is no setting called colour"),
+        (
+            '{"vocab_size": 5, "d_model": 4, "max_len": 4, "colour": "red"}',
+            "there is no setting called colour",
+        ),
     ],
 )
 def test_a_file_that_is_no_configuration_gets_one_sentence(text: str, sentence: str) -> None:

@@ -19,7 +19,9 @@ from pages.components.language import LANGUAGES, LOCALES, translations
 
 ROOT = Path(__file__).parents[2]
 MARKS = {"_": None, "N_": None}
-ERRORS = dict.fromkeys(["AtlasError", "CancelledError", "Check", "DivergedError", "UnreachedError"])
+ERRORS = dict.fromkeys(
+    ["AtlasError", "CancelledError", "Check", "DivergedError", "UnheardError", "UnreachedError"]
+)
 
 
 def extracted(folder: str, keywords: dict[str, None]) -> set[str]:

@@ -22,7 +22,9 @@ def look(kind: str, **scores: list[list[float]]) -> Look:
 
 
 def of(*looks: Look) -> OverTime:
-    return OverTime("Model", Probe("abc"), np.array([0, 9]), np.array([2.0, 1.0]), {one.kind: one for one in looks})
+    return OverTime(
+        "Model", Probe("abc"), np.array([0, 9]), np.array([2.0, 1.0]), {one.kind: one for one in looks}
+    )
 
 
 def test_the_head_with_the_highest_score_at_the_last_moment_is_found_in_any_kind_of_attention() -> None:

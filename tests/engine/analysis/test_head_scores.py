@@ -25,7 +25,11 @@ def test_previous_is_the_mean_weight_on_the_key_before_of_all_queries_but_the_fi
 
 
 def test_first_is_the_mean_weight_on_the_first_key_of_all_queries_but_the_first():
-    assert of(DIAGONAL, SHIFTED, FOLLOWING)["first"] == [0, pytest.approx(1 / 3), pytest.approx((0.5 + 0 + 0.5) / 3)]
+    assert of(DIAGONAL, SHIFTED, FOLLOWING)["first"] == [
+        0,
+        pytest.approx(1 / 3),
+        pytest.approx((0.5 + 0 + 0.5) / 3),
+    ]
 
 
 def test_repeats_is_the_weight_on_what_followed_an_earlier_copy():

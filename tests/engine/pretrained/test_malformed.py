@@ -157,7 +157,11 @@ def test_a_setting_of_a_wrong_type_is_named(folder, key, value, says):
     [
         ("llama", {"num_key_value_heads": 3}, "n_heads 4 is not divisible by n_kv_heads 3"),
         ("llama", {"head_dim": 9}, "rope turns pairs of numbers, so d_k must be even, not 9"),
-        ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 0.5}}, "factor must be at least 1.0, not 0.5"),
+        (
+            "llama",
+            {"rope_parameters": {"rope_type": "linear", "factor": 0.5}},
+            "factor must be at least 1.0, not 0.5",
+        ),
         ("llama", {"hidden_act": "mish"}, "The activation mish is not built here"),
         ("llama", {"vocab_size": None}, "does not give vocab_size as positive whole numbers"),
         ("mistral", {"sliding_window": 1}, '"sliding_window": 1, which is not built here'),

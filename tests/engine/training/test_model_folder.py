@@ -50,7 +50,9 @@ def test_a_snapshot_in_half_precision_is_computed_with_in_single(folder: Path) -
     path = folder / "snapshots" / "step-000007.safetensors"
     save_file({name: value.half() for name, value in weights.items()}, path)
     lm = engine.load(path)
-    assert lm.parameter("encoder.norm.bias").tolist() == [0.333251953125] * 32  # 1365 / 4096, the half that is nearest
+    assert (
+        lm.parameter("encoder.norm.bias").tolist() == [0.333251953125] * 32
+    )  # 1365 / 4096, the half that is nearest
     assert {value.dtype for value in lm.model.parameters()} == {torch.float32}
     assert lm.trace("abc", "ab").logits.dtype == torch.float32
 
