@@ -223,6 +223,7 @@ class Plot {
     });
     for (const trace of this.canvas._fullData) trace._module.animatable = true; // see withHeatMaps
     this.fit();
+    this.aim();
     this.root.classList.add("ap-ready");
     this.root.dataset.stamp = data.stamp;
     if (!this.started) this.start(); // the first data may have been overtaken before they were drawn
@@ -500,6 +501,15 @@ class Plot {
         if (below + this.aside.offsetHeight <= layout.height) break;
       }
     }
+  }
+
+  /** Moves a sheet that is wider than its room until the column in focus is seen. */
+  aim() {
+    const { lit } = this.data.figure.layout.meta || {};
+    if (!lit || !this.stage.classList.contains("ap-scrolls")) return;
+    const { scrollLeft, clientWidth } = this.stage;
+    const seen = lit[0] >= scrollLeft && lit[1] <= scrollLeft + clientWidth;
+    if (!seen) this.stage.scrollLeft = (lit[0] + lit[1] - clientWidth) / 2;
   }
 
   /** `scale`, or what of it lets the sheet stand on one screen with the words of every step; not less than LEAST of it. */

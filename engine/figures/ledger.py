@@ -223,7 +223,7 @@ def meta(drawing: Drawing) -> dict:
     """What the player shows beside the figure and how it reads a click, as plain JSON."""
     sheet, walk = drawing.sheet, drawing.walk
     aside = sheet.aside
-    matrix = grid(drawing)
+    matrix, lit = grid(drawing), sheet.columns[walk.column]
     return {
         "steps": [
             {
@@ -234,6 +234,7 @@ def meta(drawing: Drawing) -> dict:
             for step in drawing.steps
         ],
         "columns": [[key, box.x0, box.x1] for key, box in zip(walk.shown, sheet.columns, strict=True)],
+        "lit": [lit.x0, lit.x1],
         "ledger_bottom": sheet.lanes["heads"].y0,
         "aside": [aside.x0, aside.y0, aside.x1, aside.y1] if aside else None,
         "matrix": {"xs": matrix.xs.round(1).tolist(), "ys": matrix.ys.round(1).tolist()},
