@@ -37,7 +37,7 @@ class Plate:
 
 PLATES = {
     "wide": Plate("wide", 430, 430, word=13, left=64, top=52, side=30),
-    "talk": Plate("talk", 860, 860, word=34, left=170, top=150, side=66),
+    "talk": Plate("talk", 860, 860, word=30, left=170, top=150, side=66),
     "narrow": Plate("narrow", 358, 358, word=12, left=58, top=50, side=28),
 }
 
