@@ -23,7 +23,7 @@ from engine.config import (
     TokenHead,
     TransformerConfig,
 )
-from engine.training.recipes import RECIPES
+from engine.training.recipes import RECIPES, UNTIED
 from engine.training.settings import TrainingSettings
 from engine.training.tasks import Classification, Kind, Task
 from engine.training.tasks.digits import SIZE
@@ -113,7 +113,14 @@ HELD_OUT = 100  # examples that an evaluation looks at
 
 def model_for(task: Task, size: SizeName = "medium") -> TransformerConfig:
     shape = SHAPES.get(task.name, WORDS).of(size)
-    return fitted(task, d_model=shape.d_model, **dict.fromkeys(STACKS[task.kind], shape.stack()))
+    stacks = dict.fromkeys(STACKS[task.kind], shape.stack())
+    return fitted(task, d_model=shape.d_model, **stacks, **_head(task.name))
+
+
+def _head(name: str) -> dict[str, Any]:
+    """Whether one matrix reads and writes, as in the model that was shipped: it decides whether some heads form."""
+    shipped = RECIPES[name].model if name in RECIPES else {}
+    return {setting: shipped[setting] for setting in UNTIED if setting in shipped}
 
 
 def settings_for(task: Task, size: SizeName = "medium") -> TrainingSettings:

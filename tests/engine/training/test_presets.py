@@ -12,6 +12,7 @@ from engine.model.size import parameters
 from engine.training import presets
 from engine.training.loop import train
 from engine.training.objectives import objective_of
+from engine.training.recipes import recipe_for
 from engine.training.tasks import TASKS, Task, task_named
 
 OWN = {"own_pairs": "a b,x y\n", "own_labels": "a b,good\nc,bad\n"}
@@ -100,3 +101,16 @@ def test_a_probe_is_a_text_the_model_can_read(name: str) -> None:
 
 def test_an_image_is_no_text_to_probe_with() -> None:
     assert presets.probe_for(task_named("digits")) == ""
+
+
+@pytest.mark.parametrize("name", ["addition", "induction", "text", "digits"])
+def test_the_medium_size_is_the_model_that_was_shipped(name: str) -> None:
+    task = task_named(name)
+    assert presets.model_for(task) == recipe_for(name).config(task)
+
+
+@pytest.mark.parametrize("name", ["reverse", "sort", "numbers", "phrases", "induction"])
+def test_what_reads_and_what_writes_are_two_matrices_where_they_are_in_the_shipped_model(name: str) -> None:
+    """With one matrix for both no induction head forms within the steps of its preset."""
+    task = task_named(name)
+    assert presets.model_for(task).tied_embeddings is recipe_for(name).config(task).tied_embeddings
