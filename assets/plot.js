@@ -300,6 +300,7 @@ class Plot {
       return dot;
     });
     this.track.append(...this.dots);
+    this.track.style.setProperty("--ap-stops", String(this.dots.length));
     this.track.classList.toggle("ap-many", this.dots.length > MANY);
     this.track.addEventListener("pointerdown", (event) => this.drag(event));
     this.transport.replaceChildren(back, this.playButton, forward, this.speedButton, this.track, element("span", "ap-hint", words.hint));

@@ -63,10 +63,11 @@ with shell.frame("runs", _("Runs"), _("side by side, and attention over training
                     run_cut.show(shown)
             panels.lesson("runs")
         with right, shell.boundary():
-            if focus in {run.name for run in known}:
-                run_details.show(focus)
-                run_diagnosis.show(focus)
-            run_details.adopt()
+            told = focus or (shown.trained.name if shown else None)
+            if told in {run.name for run in known}:
+                run_details.show(told)
+                run_diagnosis.show(told)
             run_compare.settings(names)
+            run_details.adopt()
         with shell.boundary():
             run_heads.show(names)

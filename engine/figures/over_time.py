@@ -147,7 +147,7 @@ def moments(play: Play) -> list[Trace]:
     _, info = play.translate, play.info
     last, drawn = int(info.steps[-1]), []
     for at, step in enumerate(info.steps.tolist()):
-        sentence = ", ".join(
+        sentence = " · ".join(
             f"{_(SCORES[name])}: {cell_weight(value, wide=True) if play.top(track) == 1.0 else number(value)}"
             for track, (name, values) in enumerate(play.tracks)
             for value in [float(values[at, play.own(track)])]

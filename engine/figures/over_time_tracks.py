@@ -110,5 +110,5 @@ def ticks(play: Play) -> list[Trace]:
 def note(play: Play, x: float, y: float, text: str, size: float, ink: str, anchor: str = "left") -> Trace:
     return {
         "xref": "x", "yref": "y", "x": x, "y": y, "xanchor": anchor, "yanchor": "middle", "showarrow": False,
-        "borderpad": 0, "text": text, "font": {"size": size, "color": ink},
+        "borderpad": 0, "bgcolor": play.theme.ground, "text": text, "font": {"size": size, "color": ink},
     }  # fmt: skip

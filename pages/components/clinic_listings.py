@@ -20,7 +20,7 @@ Line = tuple[str, bool]  # what stands in it, as HTML; whether the other listing
 def show(case: Case) -> None:
     broken, mended = aligned(*case.listings)
     columns = listing("broken", f"✗ {_('broken')}", broken) + listing("mended", f"✓ {_('mended')}", mended)
-    st.html(f"<div class='atlas-listings'>{columns}</div>")
+    st.html(f"<div class='atlas-listings' style='--lines: {len(broken)}'>{columns}</div>")
 
 
 def listing(side: str, name: str, lines: Sequence[Line | None]) -> str:

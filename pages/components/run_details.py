@@ -26,7 +26,7 @@ def show(name: str) -> None:
     if run.status.error:
         panels.problem(sentence(run.status.error.error))
     fetching.problem(SCREEN)
-    with st.container(horizontal=True, key="atlas-run-verbs", gap="small"):
+    with st.container(horizontal=True, key="atlas-run-verbs", gap="small", vertical_alignment="center"):
         if run.config:
             view = state.view().model_copy(update={"run": name})
             st.page_link(
@@ -128,8 +128,8 @@ def _download(label: str, build, file: str) -> None:
 def adopt() -> None:
     """A field for a run's folder that comes from elsewhere, of which a copy is made."""
     st.text_input(
-        _("Folder of a run"), key="atlas-run-adopt", placeholder=_("Path of a run's folder, to be copied here"),
-        label_visibility="collapsed", autocomplete="off", on_change=_adopt,
+        _("A run from elsewhere"), key="atlas-run-adopt", autocomplete="off", on_change=_adopt,
+        placeholder=_("Path of a run's folder, to be copied here"),
     )  # fmt: skip
 
 

@@ -95,10 +95,10 @@ def _head(info: OverTime) -> tuple[str, int]:
         words = _("{kind} · layer {layer} · head {head}").format(
             kind=_(controls.KINDS[kind]), layer=layer, head=head
         )
-        return _("best head: {head}").format(head=words) if option == "best" else words
+        return _("best on this text: {head}").format(head=words) if option == "best" else words
 
     st.selectbox(
-        _("Head"), ["best", *options], key=key, format_func=named, label_visibility="collapsed", width=300,
+        _("Head"), ["best", *options], key=key, format_func=named, label_visibility="collapsed", width=320,
         on_change=lambda: state.update(
             site=None if st.session_state[key] == "best" else st.session_state[key], query=None, key=None
         ),

@@ -19,7 +19,7 @@ from engine.figures.theme import THEMES
 from engine.training import runs
 from engine.training.runs import Run, queue
 from engine.training.runs.metrics import Metrics
-from pages.components import panels, resources, run_controls, run_probe, samples, shell, state
+from pages.components import navigation, panels, resources, run_controls, run_probe, samples, shell, state
 from pages.components.language import _, language, sentence
 from pages.components.plot import kept, plot, room, sheet, theme_name
 
@@ -58,7 +58,9 @@ def _view(name: str, every: float | None) -> None:
 def at_the_desk(run: Run, metrics: Metrics) -> None:
     if metrics.steps or run.status.is_live:  # of one that begins, the axes stand ready for the first point
         figure(LEARNING, run, metrics, lambda until: [
-            curves.losses(metrics, until), curves.right(metrics, until), curves.heads(metrics, until),
+            curves.losses(metrics, until), curves.right(metrics, until),
+            # which quantity of heads there is, the first evaluation tells
+            *([curves.heads(metrics, until)] if metrics.evaluations else []),
         ])  # fmt: skip
     left, right = st.columns(2, gap="medium")
     with left, shell.boundary():
@@ -90,17 +92,30 @@ def _standing(run: Run) -> None:
     """Title, progress, what can be done, and why it went wrong if it did."""
     status = run.status
     share = 100 * status.step / status.steps if status.steps else 0
+    starting = (
+        status.state == "starting"
+    )  # a piece goes to and fro: the process is there, its steps are not yet
+    bar = "atlas-bar atlas-starting" if starting else "atlas-bar"
     words, said = escape(run_controls.progress_words(status)), escape(_("Progress"))
     with st.container(horizontal=True, vertical_alignment="center", key="atlas-run-head"):
         st.html(f"<div class='atlas-run'><h2 dir='auto'>{escape(run.title)}</h2><p>{words}</p></div>")
         if not state.view().talk:
             run_controls.buttons(run)
+            if status.step and not run_controls.is_moving(run):
+                _look_back(run)
     st.html(
-        f"<div class='atlas-bar' role='progressbar' aria-label='{said}' aria-valuemin='0' aria-valuemax='100' "
-        f"aria-valuenow='{share:.0f}'><i style='width:{share:.2f}%'></i></div>"
+        f"<div class='{bar}' role='progressbar' aria-label='{said}' aria-valuemin='0' aria-valuemax='100' "
+        f"aria-valuenow='{share:.0f}'><i style='width:{25 if starting else share:.2f}%'></i></div>"
     )
     if status.error:
         panels.problem(sentence(status.error.error))
+
+
+def _look_back(run: Run) -> None:
+    """To what Runs has of it."""
+    view = state.view().model_copy(update={"run": run.name})
+    words = _("Over training time, and its diagnosis")
+    st.page_link(navigation.path("runs"), label=words, query_params=state.write(view), width="content")
 
 
 def figure(key: str, run: Run, metrics: Metrics, build: Callable[[int], Sequence[Panel | LayerMap]]) -> None:

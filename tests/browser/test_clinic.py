@@ -109,6 +109,21 @@ def test_a_bench_that_is_killed_says_so_and_works_again(screen: Screen) -> None:
     assert screen.problems == []
 
 
+@pytest.mark.parametrize("talk", [None, 1])
+def test_no_line_of_a_listing_is_cut_and_lines_that_belong_together_share_a_row(
+    screen: Screen, talk: int | None
+) -> None:
+    opened(screen, "learning_rate_too_high", lang="en", **({"talk": talk} if talk else {}))
+    boxes = "[...document.querySelectorAll('.atlas-listings :is(pre, code)')]"
+    assert screen.page.evaluate(f"{boxes}.filter((one) => one.scrollWidth > one.clientWidth).length") == 0
+    tops = (
+        "[...document.querySelectorAll('.atlas-{side} code')].map((line) => line.getBoundingClientRect().top)"
+    )
+    broken, mended = (screen.page.evaluate(tops.replace("{side}", side)) for side in ("broken", "mended"))
+    assert broken == mended
+    assert broken == sorted(set(broken))  # none on another
+
+
 def test_on_stage_keys_go_from_scene_to_scene_and_the_link_with_them(screen: Screen) -> None:
     opened(screen, lang="en", talk=1)
     listings, numbers = screen.page.locator(".atlas-listings"), screen.page.locator(".atlas-measures")

@@ -48,6 +48,17 @@ def test_snapshots_are_gone_through_by_keys_and_the_page_follows_when_they_rest(
     assert not opened.complaints()
 
 
+def test_the_rail_goes_from_the_first_stop_to_the_last(opened: Screen) -> None:
+    ends, first, last = opened.page.evaluate("""() => {
+        const track = document.querySelector(".ap-track"), box = track.getBoundingClientRect();
+        const rail = getComputedStyle(track, "::before");
+        const middle = (dot) => (dot.getBoundingClientRect().left + dot.getBoundingClientRect().right) / 2 - box.left;
+        const dots = track.querySelectorAll(".ap-dot i");
+        return [[parseFloat(rail.left), box.width - parseFloat(rail.right)], middle(dots[0]), middle([...dots].at(-1))];
+    }""")
+    assert ends == pytest.approx([first, last], abs=1)
+
+
 def test_a_link_restores_the_step_and_a_click_cuts_the_line_it_meets(screen: Screen) -> None:
     screen.open("/runs", run="reverse", probe="abcdefgh")
     middle = screen.figure["steps"][len(screen.figure["steps"]) // 2]["name"]

@@ -132,6 +132,14 @@ def test_the_run_in_focus_is_renamed_annotated_duplicated_and_deleted_only_when_
     assert not app.exception
 
 
+def test_without_a_run_in_focus_the_words_are_those_of_the_run_that_is_played(open_app: Start) -> None:
+    replayed("First")
+    app = open_app("runs", lang="en")
+    assert app.text_input(key="atlas-run-title-reverse-1").value == "First"
+    assert "Diagnosis" in html(app)
+    assert not app.exception
+
+
 def test_the_table_shows_the_first_line_of_the_notes_and_no_text_is_markup(open_app: Start) -> None:
     run = trained(made(title="<i>T</i>"))
     runs.annotate(run.name, "\n  <script>1</script> 😀\nsecond")

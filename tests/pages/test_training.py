@@ -64,7 +64,7 @@ def test_a_run_is_made_and_started_as_the_form_says(open_app: Start, started: li
 def test_size_and_time_are_told_before_anything_is_started(open_app: Start) -> None:
     app = open_app("training", lang="en")
     app.run()
-    assert "30,592 parameters · about 12 s, by a few steps timed just now, cpu" in html(app)
+    assert "31,384 parameters · about 12 s, by a few steps timed just now, cpu" in html(app)
 
 
 def test_an_earlier_run_tells_how_long_it_will_take(open_app: Start) -> None:
@@ -169,6 +169,27 @@ def test_a_run_at_work_is_paused_and_stopped_by_its_buttons(open_app: Start) -> 
     assert {"atlas-run-Pause", "atlas-run-Stop"} <= set(keys(app))
     app.button(key="atlas-run-Pause").click().run()
     assert run.folder.request.read_text() == "pause"
+
+
+def test_a_run_that_stands_still_leads_to_what_runs_has_of_it(open_app: Start) -> None:
+    run = trained(made(), state="finished")
+
+    def ways() -> list[str]:
+        app = open_app("training", lang="en", run=run.name)
+        return [link.proto.query_string for link in app.get("page_link") if "diagnosis" in link.proto.label]
+
+    (link,) = ways()
+    assert f"run={run.name}" in link
+    stands(run, state="running")
+    assert ways() == []
+
+
+def test_while_a_run_starts_its_bar_goes_to_and_fro_and_claims_no_progress(open_app: Start) -> None:
+    run = trained(made(), state="starting")
+    stands(run, state="starting", step=0)
+    said = html(open_app("training", lang="en", run=run.name))
+    assert "atlas-starting" in said
+    assert "aria-valuenow='0'" in said
 
 
 def test_what_can_be_done_follows_from_how_it_stands(open_app: Start) -> None:

@@ -121,7 +121,7 @@ def test_no_token_is_read_as_markup_and_numbers_of_a_moment_are_said():
     assert "b &amp; c" in labels
     moment = spec["layout"]["meta"]["steps"][1]
     assert moment["heading"] == "After 10 of 900 steps"
-    assert "loss of this text, nats a token: 2.00" in moment["sentence"]
+    assert "loss of this text, nats a token: 2.00 · " in moment["sentence"]
     assert "on the token before, weight: .100" in moment["sentence"]
 
 
