@@ -11,8 +11,10 @@ A run is known by the name of its folder. Each verb is safe beside others on the
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -55,7 +57,7 @@ def find(name: str) -> Run:
 
 def folder_of(name: str) -> RunFolder:
     folder = queue.root() / name
-    if name in ("", ".", "..") or Path(name).name != name or not folder.is_dir():
+    if Path(name).name != name or not queue.may_be_run(name) or not os.path.isdir(folder):
         raise AtlasError("There is no run {name} in {path}.", name=name, path=str(queue.root()))
     return RunFolder(folder)
 
@@ -75,7 +77,7 @@ def create(config: RunConfig, data: Path | None = None, start: Path | None = Non
         if data is not None:
             _copy(data, staging / kept["path"])
         if start is not None:
-            _copy_start(start.expanduser(), staging / START)
+            _copy_start(Path(os.path.expanduser(start)), staging / START)
         RunFolder(staging).task(config).tokenizer  # noqa: B018  (reads the file)
         write_whole(staging / "config.json", config.to_json().encode())
         return _opened(RunFolder(_settle(staging, str(config.task.get("name", "run")))))
@@ -93,8 +95,8 @@ def start(name: str, launcher: str = "local") -> None:
 
 def start_all(names: Sequence[str], launcher: str = "local") -> None:
     """The same for several, in this order, or for none of them; a cluster gets them as one array of jobs."""
-    chosen = [folder_of(name) for name in names]
     with queue.locked():
+        chosen = [folder_of(name) for name in names]
         queue.enter([folder for folder in chosen if _can_start(folder)], launcher)
 
 
@@ -118,8 +120,8 @@ def stop(name: str) -> None:
 
 def _ask(name: str, word: str, at_once: dict[str, str]) -> None:
     """A process heeds the word; a run that has none changes its state at once."""
-    folder = folder_of(name)
     with queue.locked():
+        folder = folder_of(name)
         status = statuses.read(folder)
         if status.is_live:
             write_whole(folder.request, word.encode())
@@ -139,8 +141,8 @@ def kill(name: str) -> None:
 
 def delete(name: str) -> None:
     """Removes the folder and all that is in it. Raises AtlasError for a run that is at work."""
-    folder = folder_of(name)
     with queue.locked():
+        folder = folder_of(name)  # another screen may have deleted it while this one waited
         status = statuses.read(folder)
         if status.is_live:
             raise AtlasError("The run {name} is at work: stop it before it is deleted.", name=name)
@@ -161,8 +163,8 @@ def annotate(name: str, notes: str) -> None:
 
 
 def _rewrite(name: str, **changes: Any) -> None:
-    folder = folder_of(name)
     with queue.locked():
+        folder = folder_of(name)
         config = RunConfig(**{**folder.read_config().model_dump(), **changes})
         write_whole(folder.config, config.to_json().encode())
 
@@ -176,9 +178,11 @@ def duplicate(name: str, title: str) -> Run:
 
 def _copy(data: Path, place: Path) -> None:
     try:
+        if not stat.S_ISREG(data.stat().st_mode):
+            raise OSError("it is no file")  # a device might never end
         shutil.copyfile(data, place)
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # of a name that no file can have
+        reason = getattr(error, "strerror", None) or str(error)
         raise AtlasError("{path} cannot be copied: {reason}.", path=str(data), reason=reason) from error
 
 

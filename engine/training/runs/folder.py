@@ -22,6 +22,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, field_validator
@@ -72,7 +73,7 @@ class RunConfig(Settings):
     def from_json(cls, text: str) -> RunConfig:
         """Inverse of `to_json`. Raises AtlasError for anything else, and for what a newer version wrote."""
         try:
-            values = json.loads(text)
+            values = json_of(text)
         except (ValueError, RecursionError) as error:
             raise AtlasError("The settings of the run are not JSON: {what}.", what=str(error)) from None
         if not isinstance(values, dict):
@@ -82,6 +83,14 @@ class RunConfig(Settings):
         if isinstance(found := values.get("format"), int) and found > FORMAT:
             raise _newer(found)  # before anything in it is called unknown
         return cls(**values)
+
+
+def json_of(text: str) -> Any:
+    """Raises ValueError for what is no JSON, and for text in it that no file and no screen could take again."""
+    values = json.loads(text)
+    if "\\ud" in text.lower():  # half of a character, written as an escape
+        json.dumps(values, ensure_ascii=False).encode()
+    return values
 
 
 def _newer(found: int) -> AtlasError:
@@ -179,7 +188,7 @@ class RunFolder:
         """Raises AtlasError, one sentence, when it is missing, damaged or of a newer version."""
         try:
             text = self.config.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:  # no text, or a path that no file can have
             reason = getattr(error, "strerror", None) or str(error)
             raise AtlasError(
                 "{path} is no run: its config.json cannot be read ({reason}).", path=str(self.path), reason=reason
@@ -189,7 +198,7 @@ class RunFolder:
 
 def write_whole(path: Path, content: bytes, *, lasting: bool = False) -> None:
     """The file is there wholly or not at all. lasting: it outlives a power cut, for which the disk is waited for."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{get_ident()}.part")
     try:
         with beside.open("wb") as file:
             file.write(content)

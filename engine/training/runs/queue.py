@@ -36,9 +36,11 @@ def root() -> Path:
 
 def folders() -> list[RunFolder]:
     """Every folder among the runs, whatever is in it; those that begin with a dot are not runs."""
-    return [
-        RunFolder(path) for path in sorted(root().iterdir()) if path.is_dir() and path.name[0] not in "._"
-    ]
+    return [RunFolder(path) for path in sorted(root().iterdir()) if path.is_dir() and may_be_run(path.name)]
+
+
+def may_be_run(name: str) -> bool:
+    return name[:1] not in ("", ".", "_")
 
 
 @contextmanager

@@ -8,7 +8,6 @@ A run that is paused, stopped, failed or interrupted can be started again and go
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from typing import Any, Literal
@@ -16,12 +15,13 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from engine.config import AtlasError, Settings
-from engine.training.runs.folder import RunFolder, write_whole
+from engine.training.runs.folder import RunFolder, json_of, write_whole
 from engine.training.runs.processes import Process
 
 State = Literal[
     "created", "waiting", "starting", "running", "paused", "stopped", "finished", "failed", "interrupted"
 ]
+LauncherName = Literal["local", "slurm"]  # those of LAUNCHERS
 LIVE = ("starting", "running")  # a process is at work, or is said to be
 LOST_AFTER = 30.0  # seconds without a heartbeat, after which a process of another machine is taken for gone
 
@@ -67,7 +67,7 @@ class Status(Settings):
     """
 
     state: State = "created"
-    launcher: str = "local"
+    launcher: LauncherName = "local"
     turn: int = 0
     process: Process | None = None
     job: str = ""
@@ -112,7 +112,7 @@ def read(folder: RunFolder) -> Status:
 def _said(folder: RunFolder) -> Status:
     """What status.json says; a run without one was never started."""
     try:
-        return Status(**json.loads(folder.status.read_text(encoding="utf-8")))
+        return Status(**json_of(folder.status.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return Status()
     except (OSError, ValueError, TypeError, RecursionError) as error:  # an AtlasError is a ValueError

@@ -8,6 +8,7 @@ transfer.adopt(Path("some/run"))                            # a copy among the r
 from __future__ import annotations
 
 import io
+import os
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -84,13 +85,17 @@ def adopt(path: Path) -> Run:
 
     Raises AtlasError, and leaves nothing, for what is no run, is damaged or needs what this program does not have.
     """
-    theirs = RunFolder(path.expanduser().absolute())
+    theirs = RunFolder(Path(os.path.expanduser(path)).absolute())
     config = theirs.read_config()
+    for part in (theirs.config, theirs.data(config), *(theirs.start.iterdir() if theirs.start else ())):
+        if part is not None and _leads_out(part, theirs):
+            raise AtlasError("{path} is a link out of the run's folder.", path=str(part))
     made = runs.create(config, theirs.data(config), theirs.start)
     try:
         for pattern in ADOPTED:
             for file in theirs.path.glob(pattern):
-                _take(file, made.folder.path / file.relative_to(theirs.path))
+                if not _leads_out(file, theirs):
+                    _take(file, made.folder.path / file.relative_to(theirs.path))
         statuses.write(made.folder, _at_rest(statuses.read(theirs)))
     except BaseException:
         runs.delete(made.name)
@@ -98,8 +103,15 @@ def adopt(path: Path) -> Run:
     return runs.find(made.name)
 
 
+def _leads_out(file: Path, folder: RunFolder) -> bool:
+    """Whether it, or a folder on the way to it, is a link to what is not of the folder."""
+    try:
+        return not os.path.realpath(file).startswith(os.path.realpath(folder.path) + os.sep)
+    except ValueError:  # of a name that no file can have
+        return False
+
+
 def _take(file: Path, place: Path) -> None:
-    """Links are passed over: they would bring in what is not of the folder."""
     if file.is_symlink() or not file.is_file():
         return
     try:

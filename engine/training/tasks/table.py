@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from engine.config import AtlasError
-from engine.training.tasks.text_file import read_text
+from engine.training.tasks.text_file import MOST_BYTES, read_text
 
 MOST_ROWS = 100_000
 MOST_CHARACTERS = 500  # in a cell
@@ -55,6 +55,7 @@ def table_of(path: str, heading: bool) -> Table:
 def _rows(path: str) -> Iterator[Row]:
     """Rows with something in them, the blanks around their cells left out."""
     text = read_text(path)
+    csv.field_size_limit(MOST_BYTES)  # so that cells are too long for us, never for the library
     reader = csv.reader(io.StringIO(text), delimiter=_delimiter(text), strict=True)
     line = 1
     try:

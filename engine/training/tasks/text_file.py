@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import unicodedata
 from pathlib import Path
 
@@ -28,13 +29,18 @@ def read_text(path: str | Path) -> str:
 
 def _decoded(path: Path) -> str:
     try:
-        if (size := path.stat().st_size) > MOST_BYTES:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise AtlasError("{path} is no file", path=path)  # a device, or a pipe, might never end
+        if (size := about.st_size) > MOST_BYTES:
             raise AtlasError(
                 "{path} has {size} bytes, and at most {limit} can be trained on",
                 path=path, size=size, limit=MOST_BYTES,
             )  # fmt: skip
         content = path.read_bytes()
-    except OSError as error:
+    except AtlasError:
+        raise
+    except (OSError, ValueError) as error:  # of a name that no file can have
         raise AtlasError("{path} cannot be read: {what}", path=path, what=str(error)) from None
     try:
         text = content.decode("utf-8-sig")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.config import AtlasError
 from engine.training.runs import metrics
 from engine.training.runs.metrics import Metrics, MetricsWriter
 
@@ -114,3 +115,38 @@ def test_a_disk_that_takes_only_a_part_is_asked_again(path: Path, monkeypatch: p
     monkeypatch.setattr(os, "write", lambda file, content: write(file, content[:5]))
     add(path, 1, 2)
     assert numbers(metrics.read(path)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"step": 2, "loss": "low"}',
+        '{"step": 2, "loss": [1]}',
+        '{"step": 2, "gradient_norms": {"embedding": "x"}}',
+        '{"step": -1, "loss": 1}',
+        '{"step": 99999999999999999999999999, "loss": 1}',
+        '{"step": 2, "evaluation": 5}',
+        '{"step": 2, "evaluation": {"exact": "all"}}',
+        '{"step": 2, "evaluation": {"samples": "x"}}',
+        '{"step": 2, "evaluation": {"alignment": 3}}',
+        r'{"step": 2, "evaluation": {"samples": [{"written": "\ud800"}]}}',
+    ],
+)
+def test_lines_that_no_figure_could_draw_are_passed_over(path: Path, line: str) -> None:
+    add(path, 1)
+    with path.open("a") as file:
+        file.write(f"{line}\n")
+    add(path, 3)
+    found = metrics.read(path)
+    assert (numbers(found), found.evaluations) == ([1, 3], [])
+
+
+def test_a_character_beyond_the_first_plane_is_text(path: Path) -> None:
+    path.write_text(r'{"step": 1, "evaluation": {"samples": ["\ud83d\ude00"]}}' + "\n")
+    assert metrics.read(path).evaluations == [{"step": 1, "evaluation": {"samples": ["😀"]}}]
+
+
+def test_curves_that_are_a_folder_are_told(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(AtlasError, match=r"metrics\.jsonl cannot be read: Is a directory"):
+        metrics.read(path)

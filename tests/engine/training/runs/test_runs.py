@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -178,3 +181,36 @@ def test_title_and_notes_that_are_changed_at_a_time_are_both_kept(home: Path, se
             assert [one.result() for one in done] == [None, None]
             config = runs.find(name).folder.read_config()
             assert (config.title, config.notes) == (f"title {at}", f"{at}\n😀 <b>")
+
+
+@pytest.mark.parametrize("name", ["_one", ".one", "x" * 300, "a\0b"])
+@pytest.mark.parametrize("verb", [runs.find, runs.start, runs.pause, runs.delete])
+def test_what_is_never_listed_is_no_run(launched: Launched, name: str, verb: Callable[[str], object]) -> None:
+    if len(name) == 4:
+        (queue.root() / name).mkdir()
+    with pytest.raises(AtlasError, match="There is no run"):
+        verb(name)
+
+
+@pytest.mark.parametrize("verb", [runs.start, runs.pause, runs.stop, runs.delete])
+def test_a_run_deleted_while_a_verb_waits_is_told(
+    launched: Launched, settings: RunConfig, monkeypatch: pytest.MonkeyPatch, verb: Callable[[str], None]
+) -> None:
+    made, locked = runs.create(settings), queue.locked
+
+    @contextmanager
+    def after_another_screen() -> Iterator[None]:
+        with locked():
+            shutil.rmtree(made.folder.path)
+            yield
+
+    monkeypatch.setattr(queue, "locked", after_another_screen)
+    with pytest.raises(AtlasError, match="There is no run dates-1"):
+        verb(made.name)
+
+
+@pytest.mark.parametrize("device", ["/dev/null", "a\0b"])
+def test_a_file_without_an_end_is_not_copied(home: Path, settings: RunConfig, device: str) -> None:
+    with pytest.raises(AtlasError, match="cannot be copied"):
+        runs.create(settings.model_copy(update={"task": {"name": "text"}}), Path(device))
+    assert runs.listed() == []

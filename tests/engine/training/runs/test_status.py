@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from engine.config import AtlasError
 from engine.training.runs import status as statuses
 from engine.training.runs.folder import RunFolder
+from engine.training.runs.launcher import LAUNCHERS
 from engine.training.runs.processes import Process, here
 from engine.training.runs.status import Sentence, Status
 
@@ -124,3 +126,17 @@ def test_a_sentence_keeps_values_that_json_has_not(folder: RunFolder) -> None:
     found = statuses.read(folder).error
     assert found
     assert str(found.error) == "True, inf, (1, 2), 10^999"
+
+
+@pytest.mark.parametrize("said", ['{"state": "waiting", "launcher": "balloon"}', r'{"device": "\ud800"}'])
+def test_nonsense_by_hand_is_told_and_can_be_written_again(folder: RunFolder, said: str) -> None:
+    folder.status.write_text(said)
+    found = statuses.read(folder)
+    assert found.error
+    assert (found.state, found.launcher, found.device) == ("interrupted", "local", "")
+    assert "status.json cannot be read" in str(found.error.error)
+    statuses.write(folder, found)
+
+
+def test_a_run_names_every_launcher_there_is() -> None:
+    assert set(get_args(statuses.LauncherName)) == set(LAUNCHERS)

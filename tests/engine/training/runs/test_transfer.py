@@ -115,3 +115,30 @@ def test_what_cannot_be_a_run_leaves_nothing(run: RunFolder, spoil, says: str) -
         transfer.adopt(run.path)
     assert "\n" not in str(caught.value)
     assert [folder.name for folder in queue.folders()] == [run.name]
+
+
+@pytest.mark.parametrize("part", ["data.csv", "config.json", "start/model.safetensors"])
+def test_a_link_out_of_the_folder_is_refused(run: RunFolder, tmp_path: Path, part: str) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(run.config.read_bytes())
+    config = run.read_config()
+    config = config.model_copy(update={"task": {"name": "own_pairs", "path": "data.csv"}})
+    run.config.write_text(config.to_json())
+    (run.path / part).parent.mkdir(exist_ok=True)
+    (run.path / part).unlink(missing_ok=True)
+    (run.path / part).symlink_to(secret)
+    with pytest.raises(AtlasError, match="is a link out of the run's folder"):
+        transfer.adopt(run.path)
+    assert [one.name for one in runs.listed()] == ["dates-1"]
+
+
+def test_a_folder_of_snapshots_that_is_a_link_is_left_out(run: RunFolder, tmp_path: Path) -> None:
+    (run.path / "snapshots").rename(tmp_path / "outside")
+    (run.path / "snapshots").symlink_to(tmp_path / "outside", target_is_directory=True)
+    assert transfer.adopt(run.path).folder.snapshots() == {}
+
+
+@pytest.mark.parametrize("path", ["~nobody-of-that-name/run", "a\0b", "x" * 5000])
+def test_a_path_that_cannot_be_is_no_run(home: Path, path: str) -> None:
+    with pytest.raises(AtlasError, match="is no run"):
+        transfer.adopt(Path(path))

@@ -110,7 +110,7 @@ def test_what_is_too_large_is_refused(write: Write, monkeypatch: pytest.MonkeyPa
     assert len(table_of(write("a,b\n" + ROWS), heading=True).rows) == 40
     with pytest.raises(AtlasError, match="has more than 40 rows"):
         table_of(write("a,b\n" + ROWS), heading=False)
-    with pytest.raises(AtlasError, match="cannot be read: "):
+    with pytest.raises(AtlasError, match="is no file"):
         table_of(str(tmp_path), heading=False)
     monkeypatch.setattr(text_file, "MOST_BYTES", 100)
     with pytest.raises(AtlasError, match=f"has {len(ROWS)} bytes, and at most 100"):
@@ -168,3 +168,19 @@ def test_settings_can_be_looked_at_without_the_file() -> None:
         _ = task.tokenizer
     with pytest.raises(AtlasError, match="path is missing"):
         task_named("own_pairs")
+
+
+@pytest.mark.parametrize("row", ["x" * 200_000 + ",b", '"' + "x" * 200_000 + '",b'])
+@pytest.mark.parametrize("at", [0, 30])
+def test_a_cell_of_any_length_is_refused_for_its_length(tmp_path: Path, row: str, at: int) -> None:
+    rows = [f"{number},b" for number in range(30)]
+    rows.insert(at, row)
+    (tmp_path / "long.csv").write_text("\n".join(rows))
+    with pytest.raises(AtlasError, match=rf"line {at + 1}: cell 1 has 200000 characters, more than 500"):
+        table_of(str(tmp_path / "long.csv"), heading=False)
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/", "a\0b"])
+def test_what_has_no_end_or_cannot_be_is_no_file(path: str) -> None:
+    with pytest.raises(AtlasError, match=r"(is no file|cannot be read)"):
+        table_of(path, heading=False)
