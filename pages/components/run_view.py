@@ -92,10 +92,7 @@ def _standing(run: Run) -> None:
     """Title, progress, what can be done, and why it went wrong if it did."""
     status = run.status
     share = 100 * status.step / status.steps if status.steps else 0
-    starting = (
-        status.state == "starting"
-    )  # a piece goes to and fro: the process is there, its steps are not yet
-    bar = "atlas-bar atlas-starting" if starting else "atlas-bar"
+    bar = "atlas-bar atlas-starting" if status.state == "starting" else "atlas-bar"
     words, said = escape(run_controls.progress_words(status)), escape(_("Progress"))
     with st.container(horizontal=True, vertical_alignment="center", key="atlas-run-head"):
         st.html(f"<div class='atlas-run'><h2 dir='auto'>{escape(run.title)}</h2><p>{words}</p></div>")
@@ -105,7 +102,7 @@ def _standing(run: Run) -> None:
                 _look_back(run)
     st.html(
         f"<div class='{bar}' role='progressbar' aria-label='{said}' aria-valuemin='0' aria-valuemax='100' "
-        f"aria-valuenow='{share:.0f}'><i style='width:{25 if starting else share:.2f}%'></i></div>"
+        f"aria-valuenow='{share:.0f}'><i style='width:{share:.2f}%'></i></div>"
     )
     if status.error:
         panels.problem(sentence(status.error.error))
