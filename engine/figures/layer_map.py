@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from engine.analysis.lines import LayerMap
@@ -16,9 +18,12 @@ def draw_map(sheet: Sheet, index: int, layers: LayerMap) -> None:
     slot, theme = sheet.board.slot(index, sheet.board.names), sheet.theme
     names = [escape(layer.replace(".layers.", " ")) for layer in layers.layers]
     rows = list(range(len(names)))
+    # of many layers as many are named, from the first one on, as stand below each other without touching
+    every = max(1, math.ceil(len(names) * 1.2 * sheet.board.note / (slot.bottom - slot.top)))
+    named = {"tickvals": rows[::every], "ticktext": names[::every]}
     axes = sheet.add_axes(
         index, slot, step_axis(layers.until, sheet.translate),
-        {"range": [len(names) - 0.5, -0.5], "tickvals": rows, "ticktext": names, "showgrid": False},
+        {"range": [len(names) - 0.5, -0.5], **named, "showgrid": False},
     )  # fmt: skip
     positive = layers.values[np.isfinite(layers.values) & (layers.values > 0)]
     if positive.size:

@@ -136,6 +136,21 @@ def test_layers_are_drawn_by_their_logarithm_and_the_range_is_said():
     assert "0.010 … 100" in legend(spec)
 
 
+@pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.parametrize("count", [1, 2, 6, 12, 24, 48])
+def test_names_of_any_number_of_layers_do_not_touch_each_other(board, count):
+    names = tuple(f"decoder.layers.{layer}" for layer in range(count))
+    layers = LayerMap("gradient_norms", names, np.array([2, 4]), np.ones((count, 2)), until=10)
+    spec = spec_of(layers, board=board)
+    axis, (heat,) = spec["layout"]["yaxis"], drawn(spec, type="heatmap")
+    low, high = axis["domain"]
+    row = (high - low) * spec["layout"]["height"] / count
+    assert axis["ticktext"] == [f"decoder {layer}" for layer in axis["tickvals"]]
+    assert axis["tickvals"][0] == 0
+    assert row * min(np.diff(axis["tickvals"]), default=1) >= min(axis["tickfont"]["size"] * 1.2, row * count)
+    assert heat["y"] == list(range(count)), "each has its row, named or not"
+
+
 def test_nothing_at_all_is_a_figure_too():
     empty = LayerMap("gradient_norms", (), np.zeros(0), np.zeros((0, 0)), until=10)
     panels = (Panel("loss", (line(values=()),), 10), Panel("gradient_norm", (), 10), empty)
