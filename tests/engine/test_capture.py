@@ -118,6 +118,18 @@ def test_an_exception_passes_and_leaves_nothing_behind(doubling: Doubling) -> No
     assert doubling(X).tolist() == [[4.0, 12.0]]
 
 
+def test_an_edit_that_fails_in_the_middle_of_a_model_leaves_nothing_behind(doubling: Doubling) -> None:
+    def fail(value: Tensor, _) -> Tensor:
+        raise RuntimeError("own")
+
+    with capture() as outer:
+        with pytest.raises(RuntimeError, match="own"), capture(edits={"twice": fail}):
+            doubling(X)
+        assert doubling(X).tolist() == [[4.0, 12.0]]
+    assert list(outer) == ["twice", "fourfold"]
+    assert not listening()
+
+
 def test_an_inner_capture_silences_the_outer_and_hands_back(doubling: Doubling) -> None:
     with capture() as outer:
         with capture() as inner:

@@ -13,6 +13,8 @@ from engine import language_model as module
 from engine.capture import zero_head
 from engine.config import AtlasError, ClassHead, Patches, TokenHead, TransformerConfig
 from engine.language_model import LanguageModel, Site, load
+from engine.model.build import build
+from engine.tokenizers import WordTokenizer
 from tests.engine import recipes
 from tests.engine.recipes import ASSEMBLIES, bert, config, language_model, llama, vaswani
 
@@ -207,6 +209,20 @@ def test_a_target_may_be_empty_but_not_too_long(translator: LanguageModel) -> No
     assert translator.trace("abc", "").ids == [1]
     with pytest.raises(AtlasError, match="65 tokens, more than the 64"):
         translator.trace("abc", "a" * 64)
+
+
+def test_a_target_without_a_source_is_refused(translator: LanguageModel) -> None:
+    with pytest.raises(AtlasError, match="nothing to read"):
+        translator.trace("", "ab")
+
+
+@pytest.mark.parametrize("text", ["   ", "\n\n", "\t", "\u00a0"])
+def test_blanks_are_no_words(text: str) -> None:
+    tokenizer = WordTokenizer(["the", "cat"])
+    settings = llama().model_copy(update={"vocab_size": len(tokenizer)})
+    lm = LanguageModel("toy", "Toy", settings, tokenizer, build(settings))
+    with pytest.raises(AtlasError, match="nothing to read: type at least one word"):
+        lm.trace(text)
 
 
 def test_a_token_without_a_vector_is_named_with_its_place() -> None:

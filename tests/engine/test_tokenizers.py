@@ -156,6 +156,35 @@ def test_code_points_are_what_is_counted() -> None:
     assert family.tokens[-1].end == 5
 
 
+def test_bytes_are_written_as_gpt2_writes_them() -> None:
+    assert byte_level().encode("👍").pieces == ["ð", "Ł", "ĳ", "į"]
+    assert byte_level().encode("\n\t x").pieces == ["Ċ", "ĉ", "Ġ", "x"]
+
+
+def test_a_run_of_signs_that_a_vocabulary_has_not_is_one_token_and_keeps_its_text() -> None:
+    encoding = word_piece().encode("🙂🙂🙂 the")
+    assert encoding.labels == ["[CLS]", "🙂🙂🙂", "the", "[SEP]"]
+    assert [(token.start, token.end) for token in encoding.tokens[1:3]] == [(0, 3), (4, 7)]
+    assert encoding.problems == [Problem("unknown", "🙂🙂🙂", 0, 3)]
+
+
+def test_what_is_read_from_right_to_left_stands_in_the_order_of_its_letters() -> None:
+    word = "שלום"
+    assert CharacterTokenizer(word).encode(word).labels == ["ש", "ל", "ו", "ם"]
+    encoding = byte_level().encode(word)
+    assert [(token.start, token.end) for token in encoding.tokens] == [
+        (at // 2, at // 2 + 1) for at in range(8)
+    ]
+    mixed = WordTokenizer(["abc"]).encode("abc שלום 123 (עולם)")
+    assert mixed.labels == ["abc", "שלום", "123", "(", "עולם", ")"]
+    assert [(token.start, token.end) for token in mixed.tokens][1:3] == [(4, 8), (9, 12)]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\n", "\t", "\u00a0", "\u200b", "\ufeff"])
+def test_of_nothing_but_blanks_a_template_is_left(text: str) -> None:
+    assert word_piece().encode(text).labels == ["[CLS]", "[SEP]"]
+
+
 def test_labels_of_blanks() -> None:
     assert byte_level().encode(" a \n\tcd").labels == ["a", "␣", "⏎", "⇥", "cd"]
     assert shown("  ") == "␣"

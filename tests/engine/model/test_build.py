@@ -9,11 +9,15 @@ from torch import Tensor
 
 from engine.capture import capture, taps
 from engine.config import (
+    Alibi,
     FeedForwardConfig,
     Learned,
     NoPositions,
     NormConfig,
+    Positions,
     Rope,
+    Shaw,
+    Sinusoidal,
     T5Buckets,
     TransformerConfig,
 )
@@ -130,9 +134,10 @@ def test_a_norm_may_be_none() -> None:
     assert model(IDS).isfinite().all()
 
 
-def test_scaling_stands_before_positions_and_only_there() -> None:
+@pytest.mark.parametrize("tied", [True, False])
+def test_scaling_stands_before_positions_and_only_there(tied: bool) -> None:
     """Sixteen ones times sqrt(16) are fours; the sinusoidal waves that follow are not scaled."""
-    model = build(vaswani()).eval()
+    model = build(vaswani().model_copy(update={"tied_embeddings": tied})).eval()
     assert isinstance(model.embedding, Embedding)
     model.embedding.table.weight.data.fill_(1)
     with capture(["*.embed", "*.position"]) as trace:
@@ -272,6 +277,39 @@ def test_embedding_norm_stands_after_positions_and_segments() -> None:
     torch.testing.assert_close(trace["encoder.position"], trace["encoder.embed"] + positions)
     entry = trace["encoder.layers.0.self_attention_residual.resid_pre"]
     torch.testing.assert_close(entry, encoder.embedding_norm(trace["encoder.position"]))
+
+
+@every_assembly
+def test_what_fills_up_has_a_vector_like_any_other_and_nobody_reads_it(settings: TransformerConfig) -> None:
+    """Three tokens filled up to five with token 0, whose vector becomes a thousand: what is real stays as it was."""
+    model = build(settings).double().eval()
+    table = model.get_parameter("embedding.table.weight")
+    assert table.norm(dim=1).gt(0).all()
+    ids, lengths = torch.tensor([[1, 2, 3, 0, 0], [4, 3, 2, 1, 5]]), torch.tensor([3, 5])
+    read = (
+        (ids, torch.tensor([[6, 7], [7, 8]]), lengths)
+        if settings.decoder and settings.encoder
+        else (ids, lengths)
+    )
+    with torch.no_grad(), capture("*.final_norm") as before:
+        model(*read)
+    table.data[0] = 1e3
+    with torch.no_grad(), capture("*.final_norm") as after:
+        model(*read)
+    for name, value in after.items():
+        real = slice(None) if (settings.encoder and name.startswith("decoder")) else slice(3)
+        torch.testing.assert_close(value[0, real], before[name][0, real], rtol=0, atol=1e-10)
+        torch.testing.assert_close(value[1], before[name][1], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "scheme", [NoPositions(), Sinusoidal(), Rope(), Shaw(), Alibi(), T5Buckets()], ids=str
+)
+def test_only_learned_positions_have_an_end(scheme: Positions) -> None:
+    """Nine tokens where eight were planned; with learned positions they are refused."""
+    model = build(config(max_len=8, decoder=stack(positions=scheme))).eval()
+    ids = torch.tensor([[1, 2, 3, 4, 5, 6, 7, 8, 9]])
+    torch.testing.assert_close(model(ids)[:, :8], model(ids[:, :8]), rtol=0, atol=1e-5)
 
 
 @every_assembly
