@@ -81,7 +81,7 @@ def load(
     target = devices.target(device, dtype)
     try:
         if config is not None:
-            path = Path(name_or_path).expanduser()
+            path = Path(os.path.expanduser(name_or_path))  # a stranger's home stays as it is
             _refuse_base(base, path)
             loaded = _from_own(own.given(path, config, renames, tokenizer), target)
         else:

@@ -94,8 +94,8 @@ def _list(chosen: str | None) -> None:
         for run in [run for at, run in enumerate(known) if is_moving(run) or at < LATEST]:
             with st.container(horizontal=True, key=f"atlas-run-row-{run.name}", gap="small"):
                 st.button(
-                    run.name, key=f"atlas-run-choose-{run.name}", type="tertiary", disabled=run.name == chosen,
-                    on_click=partial(_choose, run.name),
+                    panels.plain(run.name), key=f"atlas-run-choose-{run.name}", type="tertiary",
+                    disabled=run.name == chosen, on_click=partial(_choose, run.name),
                 )  # fmt: skip
                 panels.paragraph(f"{run.title} · {state_words(run.status)}")
 

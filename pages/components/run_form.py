@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -153,7 +154,7 @@ def _options(name: str) -> tuple[Task, dict[str, Any], Path | None]:
     """The task with its options as chosen."""
     form, schema = schema_form.form(f"task-{name}", TASKS[name])
     values = form.draw(schema, schema_form.drawable(form, schema), {})
-    path = Path(values["path"]).expanduser() if values.get("path") else None
+    path = Path(os.path.expanduser(values["path"])) if values.get("path") else None
     if path is None and "path" in schema.get("required", ()):
         raise AtlasError(NO_FILE)
     options = {"name": name, **values, **({"path": str(path)} if path else {})}

@@ -137,7 +137,7 @@ def _row(line: dict[str, Any], focus: str | None, beside: list[str]) -> None:
             on_change=partial(_beside, name, beside), disabled=len(beside) == BESIDE and name not in beside,
         )  # fmt: skip
         st.button(
-            name, key=f"atlas-runs-focus-{name}", type="tertiary", disabled=name == focus,
+            panels.plain(name), key=f"atlas-runs-focus-{name}", type="tertiary", disabled=name == focus,
             on_click=partial(state.update, run=name, probe=None, site=None, step=None, query=None, key=None),
         )  # fmt: skip
         st.html(f"<div class='atlas-runs-line'>{''.join(map(_cell, COLUMNS, [line] * len(COLUMNS)))}</div>")

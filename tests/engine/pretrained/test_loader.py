@@ -234,3 +234,8 @@ def test_copies_do_not_pile_up(gguf, home, tmp_path):
     assert derived.size(tmp_path / "0.gguf") == 0
     derived.remove(tmp_path / "5.gguf")
     assert derived.size(tmp_path / "5.gguf") == 0
+
+
+def test_the_home_of_nobody_is_a_sentence() -> None:
+    with pytest.raises(AtlasError):
+        load("~nobody-of-that-name/model")
