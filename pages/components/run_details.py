@@ -87,7 +87,7 @@ def _removal(run: Run) -> None:
         st.button(_("Delete"), key="atlas-run-delete", type="tertiary", on_click=ask)
         return
     words = _("Delete {run} and its {count} snapshots for good").format(
-        run=run.name, count=len(run.folder.snapshots())
+        run=panels.plain(run.name), count=len(run.folder.snapshots())
     )
     st.button(words, key="atlas-run-deleting", type="tertiary", on_click=partial(_delete, run.name, asked))
     keep = partial(st.session_state.update, {asked: False})
