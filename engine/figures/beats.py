@@ -194,7 +194,7 @@ def mask(walk: HeadWalk, _: Translate) -> Step:
     reasons = {
         "future": _("it comes after the query"),
         "window": _("it lies outside the window"),
-        "padding": _("it is padding"),
+        "padding": _("the mask hides it"),
     }
     if hidden:
         sentence = core_words(walk, _).hidden
@@ -234,7 +234,7 @@ def divide(walk: HeadWalk, _: Translate) -> Step:
     core = core_words(walk, _)
     equation = (
         ("weight(", "weight"), (query_name(walk), "query"), (" → ", ""), (key_name(walk), "key"), (") = ", "weight"),
-        (f"{number(walk.positive[walk.column], 4)} / {core.divisor} = ", ""),
+        (core.quotient(walk.positive[walk.column]), ""),
         (share(float(walk.weights[walk.column])), "result"),
     )  # fmt: skip
     return Step("7", core.short, *core.second, equation, "weights", ("weights",))

@@ -150,7 +150,7 @@ def ring(drawing: Drawing, at: int) -> Part:
 def equations(drawing: Drawing, lane: str) -> list[str]:
     """How each cell of a row was made, for hovering."""
     walk = drawing.walk
-    bias, divisor = walk.biased - walk.scaled, core_words(walk, str).divisor
+    bias, core = walk.biased - walk.scaled, core_words(walk, str)
     lines = {
         "scores": lambda c: f"q·k = {number(float(walk.scores[c]), 4)}",
         "scaled": lambda c: scaled_text(walk, c),
@@ -159,6 +159,6 @@ def equations(drawing: Drawing, lane: str) -> list[str]:
         ),
         "masked": lambda c: f"{number(float(walk.biased[c]), 4)} → {number(float(walk.masked[c]), 4)}",
         "positive": lambda c: f"{applied(walk, c, 4)} = {number(float(walk.positive[c]), 4)}",
-        "weights": lambda c: f"{number(float(walk.positive[c]), 4)} / {divisor} = {walk.weights[c]:.4f}",
+        "weights": lambda c: f"{core.quotient(float(walk.positive[c]))}{walk.weights[c]:.4f}",
     }
     return [f"{walk.key_tokens[key].label}: {lines[lane](column)}" for column, key in enumerate(walk.shown)]

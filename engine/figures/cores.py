@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from engine.analysis.head_walk import HeadWalk
 from engine.figures.theme import number
@@ -18,7 +20,7 @@ class CoreWords:
     short: its name below the slider; applied: what is done to one masked score, whose number `{score}` stands for;
     sign, divisor: of what its row is divided by, and that number; formula: around Q Kᵀ, for which `{}` stands; hidden:
     the mask's sentence; first, second: title and sentence of its two strokes; lanes: names and remarks of their rows;
-    rows: of all queries.
+    rows: of all queries; divides: whether there is anything to divide.
     """
 
     short: str
@@ -31,6 +33,11 @@ class CoreWords:
     second: tuple[str, str]
     lanes: dict[str, tuple[str, str]]
     rows: str
+    divides: bool = True
+
+    def quotient(self, positive: float) -> str:
+        """What a weight is made of: "2.5 / 4 = ", or nothing."""
+        return f"{number(positive, 4)} / {self.divisor} = " if self.divides else ""
 
 
 def softmax(walk: HeadWalk, _: Translate) -> CoreWords:
@@ -86,7 +93,32 @@ CORES: dict[str, Callable[[HeadWalk, Translate], CoreWords]] = {"softmax": softm
 
 def core_words(walk: HeadWalk, _: Translate) -> CoreWords:
     """The words of the core that this head has."""
-    return CORES[walk.core](walk, _)
+    core, sees = CORES[walk.core](walk, _), np.any(walk.visible, axis=1)
+    if not sees.all():
+        rows = _(
+            "Every token asks in the same way, all at once: one row each; a row without keys in sight is 0."
+        )
+        core = replace(core, rows=rows)
+    return core if sees[walk.query] else nowhere(core, _)
+
+
+def nowhere(core: CoreWords, _: Translate) -> CoreWords:
+    """Of a query that may look at no key: nothing adds up to 1, and nothing is divided by 0."""
+    names = {lane: name for lane, (name, _remark) in core.lanes.items()}
+    return replace(
+        core,
+        divisor="0",
+        divides=False,
+        first=(core.first[0], _("No key is in sight of this query: nothing is left of any score.")),
+        second=(
+            core.second[0],
+            _("There is nothing to divide: every weight is 0, and the head reads nothing here."),
+        ),
+        lanes={
+            "positive": (names["positive"], _("no key is in sight")),
+            "weights": (names["weights"], _("all are 0")),
+        },
+    )
 
 
 def applied(walk: HeadWalk, column: int, digits: int = 3) -> str:

@@ -117,3 +117,32 @@ def drawing(walk: HeadWalk) -> Drawing:
     labels = [token.label for token in (walk.query_tokens[walk.query], *walk.key_tokens)]
     sheet = lay_out(FORMATS["wide"], labels, lanes_of(walk))
     return Drawing(walk, sheet, LIGHT, steps(walk, str), str)
+
+
+def blind(value: torch.Tensor, _) -> torch.Tensor:
+    value[:, 2] = False
+    return value
+
+
+@pytest.mark.parametrize("core", list(attention.CORES))
+def test_a_query_that_may_look_nowhere_is_told_so_and_nothing_is_divided_by_nothing(core):
+    config = recipes.llama()
+    decoder = config.stacks["decoder"].model_copy(update={"core": core})
+    lm = recipes.language_model(config.model_copy(update={"decoder": decoder}))
+    trace = lm.trace("abcd", edits={"decoder.layers.1.self_attention.visible": blind})
+    walk = walk_head(lm, trace, kind="masked", layer=1, head=0, query=2, focus=0)
+    assert walk.weights.tolist() == [0, 0, 0, 0]
+    said = {name: told(walk, name) for name in ("6", "7a", "7", "9")}
+    assert said["6"][0].sentence.startswith("4 of 4 keys are hidden")
+    assert said["6"][1].endswith("→ −∞ (the mask hides it)")
+    assert said["7a"][0].sentence == "No key is in sight of this query: nothing is left of any score."
+    assert said["7a"][1].endswith(" = 0")
+    assert said["7"][0].sentence.startswith("There is nothing to divide: every weight is 0")
+    assert said["7"][1] == "weight(c → a) = 0.0000"
+    assert said["9"][0].sentence.endswith("a row without keys in sight is 0.")
+    assert [text.split(": ")[1] for text in equations(drawing(walk), "weights")] == ["0.0000"] * 4
+    remarks = [remark for name, remark in lane_words(drawing(walk)).values()]
+    assert {"no key is in sight", "all are 0"} <= set(remarks)
+    other = walk_head(lm, trace, kind="masked", layer=1, head=0, query=1, focus=0)
+    assert told(other, "7")[0].sentence.startswith("Divide by ")
+    assert told(other, "9")[0].sentence == said["9"][0].sentence
