@@ -67,7 +67,7 @@ def choose() -> Choice:
             specimens.menu()
             controls.offer()
             raise
-        _other_field(lm, (trace.target and trace.target.text) or "…")
+        _other_field(lm, (trace.target.text if trace.target else "") or "…")
         kind = controls.kind(list(lm.sites), start.kind)
         stack = lm.config.stacks[lm.sites[kind].stack]
         layer = controls.layer(stack.n_layers, start.layer)

@@ -145,17 +145,17 @@ def source(thing: Any, label: str) -> None:
 @lru_cache(maxsize=32)
 def _source(thing: Any) -> str:
     lines = textwrap.dedent(inspect.getsource(thing)).splitlines()
-    return "".join(_source_line(line, marked) for line, marked in zip(lines, marked(lines), strict=True))
+    return "".join(_source_line(line, html) for line, html in zip(lines, marked(lines), strict=True))
 
 
-def _source_line(line: str, marked: str) -> str:
+def _source_line(line: str, html: str) -> str:
     taps = " ".join(re.findall(r"self\.(\w+)\(", line))
-    return f"<code{f' data-tap={chr(39)}{escape(taps)}{chr(39)}' if taps else ''}>{marked or ' '}</code>"
+    return f"<code{f' data-tap={chr(39)}{escape(taps)}{chr(39)}' if taps else ''}>{html or ' '}</code>"
 
 
 def marked(lines: Sequence[str]) -> list[str]:
     """Lines of Python, escaped, with comments, strings and keywords wrapped in spans."""
-    marked = [""] * len(lines)
+    found = [""] * len(lines)
     at = [0] * len(lines)  # up to which column each line has been written
     for token in tokenize.generate_tokens(io.StringIO("\n".join(lines)).readline):
         style = _style(token)
@@ -163,10 +163,10 @@ def marked(lines: Sequence[str]) -> list[str]:
             start = token.start[1] if row == token.start[0] - 1 else 0
             end = token.end[1] if row == token.end[0] - 1 else len(lines[row])
             text = escape(lines[row][start:end], quote=False)
-            marked[row] += escape(lines[row][at[row] : start], quote=False)
-            marked[row] += f"<span class='atlas-{style}'>{text}</span>" if style and text else text
+            found[row] += escape(lines[row][at[row] : start], quote=False)
+            found[row] += f"<span class='atlas-{style}'>{text}</span>" if style and text else text
             at[row] = max(at[row], end)
-    return marked
+    return found
 
 
 def _style(token: tokenize.TokenInfo) -> str:

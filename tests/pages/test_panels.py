@@ -90,7 +90,7 @@ def test_source_is_the_file_line_for_line_with_its_taps() -> None:
     import re
 
     lines = inspect.getsource(example).splitlines()
-    marked = panels._marked(lines)
+    marked = panels.marked(lines)
     plain = [entities.unescape(re.sub(r"<[^>]+>", "", line)) for line in marked]
     assert plain == lines
     shown = [panels._source_line(line, html) for line, html in zip(lines, marked, strict=True)]
