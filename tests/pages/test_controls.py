@@ -84,6 +84,12 @@ def test_words_that_occur_twice_are_two_choices() -> None:
     assert view(app).query == 2
 
 
+def test_a_word_read_from_right_to_left_does_not_turn_its_number_around() -> None:
+    """Each label is isolated, numbers come first, and tokens are listed in the order of the text."""
+    options = open_page(labels=["abc", "שלום", "123", "(עולם)"]).selectbox(key="atlas-query").options
+    assert options == ["0 \u2068abc\u2069", "1 \u2068שלום\u2069", "2 \u2068123\u2069", "3 \u2068(עולם)\u2069"]
+
+
 def test_typing_another_sentence_forgets_the_tokens_of_the_last() -> None:
     app = open_page(params={"query": "2", "key": "1", "target": "old", "lang": "en"})
     app.text_input(key="atlas-text").set_value("$5 **and** <b>").run()
