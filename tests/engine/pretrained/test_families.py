@@ -125,6 +125,17 @@ def test_saved_buffers_and_task_heads_are_ignored(tmp_path):
     assert_same(theirs, load(folder).model, "encoder")
 
 
+def test_angles_that_old_files_of_llama_keep_are_ignored(tmp_path):
+    theirs = checkpoints.llama()
+    folder = checkpoints.save(theirs, tmp_path)
+    weights = load_file(folder / "model.safetensors")
+    weights["rope.freqs"] = torch.ones(4)
+    for layer in range(3):
+        weights[f"model.layers.{layer}.self_attn.rotary_emb.inv_freq"] = torch.ones(4)
+    save_file(weights, folder / "model.safetensors")
+    assert_same(theirs, load(folder).model, "decoder")
+
+
 def test_a_half_matching_file_lists_what_is_missing_and_is_refused(tmp_path):
     folder = checkpoints.save(checkpoints.llama(), tmp_path)
     weights = load_file(folder / "model.safetensors")
