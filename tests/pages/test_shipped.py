@@ -99,4 +99,4 @@ def test_another_model_opens_on_its_own_sentence_and_head(open_app: Start) -> No
     app.selectbox(key="atlas-model").set_value("dates").run()
     assert not app.exception
     view = app.session_state["atlas.view"]
-    assert (view.text, view.kind, view.head) == ("June 3, 2025", "cross", 3)
+    assert (view.text, view.kind, view.head) == ("June 3, 2025", "cross", 0)

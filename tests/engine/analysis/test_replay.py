@@ -102,6 +102,7 @@ def test_a_text_that_is_not_gone_on_with_has_no_loss(folder: Path):
 
 def test_an_encoder_decoder_reads_the_same_target_at_every_moment(tmp_path: Path):
     folder = Path(shutil.copytree(EMBEDDED / "dates", tmp_path / "dates"))
+    shutil.rmtree(folder / "snapshots")
     (folder / "snapshots").mkdir()
     weights = load_file(folder / "model.safetensors")
     blank = {name: torch.zeros_like(value) for name, value in weights.items()}

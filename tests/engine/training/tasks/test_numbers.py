@@ -148,5 +148,5 @@ def test_the_longest_fits(language: Language) -> None:
 
 
 def test_some_language_is_needed() -> None:
-    with pytest.raises(AtlasError, match="languages: Tuple should have at least 1 item"):
+    with pytest.raises(AtlasError, match=r"languages must hold at least 1, not \(\)"):
         Numbers(languages=())
