@@ -12,6 +12,7 @@ import streamlit as st
 
 from engine.training import runs
 from engine.training.runs import Run, queue
+from engine.training.tasks import TASKS
 from pages.components import panels, resources, run_controls, state
 from pages.components.language import N_, _, language
 
@@ -44,7 +45,7 @@ def row(run: Run) -> dict[str, Any]:
     return {
         "name": run.name,
         "title": run.title,
-        "task": run.config.task["name"] if run.config else "",
+        "task": _task(run.config.task["name"]) if run.config else "",
         "state": run.status.state if run.config else UNREADABLE,
         "step": run.status.step,
         "steps": run.status.steps or (run.config.training.steps if run.config else 0),
@@ -53,6 +54,11 @@ def row(run: Run) -> dict[str, Any]:
         "alignment": (last.get("alignment") or {}).get("share"),
         "notes": run.config.notes if run.config else "",
     }
+
+
+def _task(name: str) -> str:
+    """Its title; the name itself where a folder from elsewhere tells of a task that there is none of here."""
+    return _(TASKS[name].title) if name in TASKS else name
 
 
 def frame(known: Sequence[Run]) -> pd.DataFrame:

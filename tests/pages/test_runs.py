@@ -79,6 +79,16 @@ def test_rows_are_filtered_by_all_words_and_put_in_order() -> None:
     assert run_table.arranged(pd.DataFrame(), "x", "loss", []).empty
 
 
+@pytest.mark.parametrize(("lang", "title"), [("en", "Reverse"), ("zh", "倒写")])
+def test_the_table_tells_a_task_by_its_title(open_app: Start, lang: str, title: str) -> None:
+    made("reverse")
+    assert f">{title}<" in html(open_app("runs", lang=lang))
+
+
+def test_a_task_that_is_none_of_ours_is_told_by_its_name() -> None:
+    assert run_table._task("juggling") == "juggling"
+
+
 def test_a_filter_leaves_only_what_has_its_words(open_app: Start) -> None:
     replayed("First")
     trained(made("copy", title="Second"))
