@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.config import AtlasError
-
 
 @dataclass(frozen=True)
 class Measure:
@@ -103,10 +101,3 @@ class Evidence:
     measures: tuple[Measure, ...]
     panels: tuple[Panel, ...] = ()
     seconds: float = field(default=0.0, compare=False)
-
-
-@dataclass(frozen=True)
-class Failed:
-    """A case that could not be run here, and why."""
-
-    error: AtlasError
