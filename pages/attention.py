@@ -8,8 +8,9 @@ from engine.analysis.tables import matrix_table, row_table
 from engine.figures.ledger import ledger_spec
 from engine.figures.sheet import FORMATS
 from engine.figures.theme import THEMES
-from pages.components import controls, look_for, panels, pocket, resources, shell, state
-from pages.components.choice import Choice, choose
+from pages.components import controls, panels, resources, shell, state
+from pages.components.attention import look_for, pocket
+from pages.components.attention.choice import Choice, choose
 from pages.components.language import _, language
 from pages.components.plot import ahead, plot, room, sheet, theme_name
 

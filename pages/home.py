@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.components import controls, library, navigation, opening, panels, plot, shell, state
+from pages.components import controls, library, navigation, panels, plot, shell, state
+from pages.components.attention import opening
 from pages.components.language import _
 
 GO = "atlas-go"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.components import anatomy, controls, library, shelf, shell, state
+from pages.components import controls, library, shell, state
 from pages.components.language import _
+from pages.components.models import anatomy, shelf
 
 shell.guard()
 with shell.frame("models", _("Models"), _("what is here, what can be had, what each is made of")):

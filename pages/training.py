@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.components import overture, panels, plot, run_controls, run_form, run_view, shell, state
+from pages.components import panels, plot, shell, state
 from pages.components.language import _
+from pages.components.training import controls, form, overture, view
 
 shell.guard()
 
@@ -13,19 +14,19 @@ shell.guard()
 def on_screen(chosen: str | None) -> None:
     """The run that was chosen, or what one will look like."""
     with shell.boundary():
-        run_view.show(chosen) if chosen else overture.show()
+        view.show(chosen) if chosen else overture.show()
 
 
 with shell.frame("training", _("Training"), _("train a small Transformer and watch attention form")):
     plot.ahead()
-    chosen = run_controls.chosen()
+    chosen = controls.chosen()
     if state.view().talk:
         on_screen(chosen)
     else:
         left, right = st.columns([3, 8], gap="large")
         with left, shell.boundary(), st.container(key="atlas-training-form"):
-            run_form.show()
-            run_controls.others(chosen)
+            form.show()
+            controls.others(chosen)
         with right, st.container(key="atlas-training-run"):
             on_screen(chosen)
             panels.lesson("training")

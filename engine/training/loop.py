@@ -37,6 +37,8 @@ from engine.training.state import copies, finite_or_none, restore, tensors_of
 from engine.training.tasks import Task
 from engine.training.tuning import model_for, whole
 
+CLIP_EPS = 1e-6  # torch adds it to the norm that it divides by; nearer than that, it multiplies by 1
+
 
 def train(config: TransformerConfig, task: Task, settings: TrainingSettings) -> Training:
     """An iterator of StepRecord, one for each step of `settings`, that also holds the model.
@@ -126,7 +128,8 @@ class Training(Iterator[StepRecord]):
             for part in divided(examples, self.settings.accumulate)
         ]
         tokens = sum(int(batch.scored.sum()) for batch in batches)
-        self.model.train()
+        if not self.model.training:  # to say so again to every module takes as long as to draw ten examples
+            self.model.train()
         self.optimizer.zero_grad()
         with self.dropout(step):
             found = [self.backward(batch, max(1, tokens)) for batch in batches]
@@ -145,9 +148,10 @@ class Training(Iterator[StepRecord]):
         return loss.item(), int((logits.detach().argmax(-1) == labels).sum())
 
     def move(self, rate: float, norm: Tensor) -> None:
-        """The optimizer's step."""
-        if self.settings.clip is not None:
-            nn.utils.clip_grads_with_norm_(self.trained.values(), self.settings.clip, norm)
+        """The optimizer's step, the gradient first clipped where it is longer than the limit."""
+        clip = self.settings.clip
+        if clip is not None and norm + CLIP_EPS > clip:
+            nn.utils.clip_grads_with_norm_(self.trained.values(), clip, norm)
         self.optimizer.step(rate)
         self.arithmetic.went_well()
 

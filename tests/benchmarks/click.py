@@ -27,16 +27,15 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 from engine.training import presets, runs
 from engine.training.runs.folder import RunConfig
 from engine.training.tasks import task_named
-from pages.components import library, navigation, resources, specimens
+from pages.components import library, navigation, resources
+from pages.components.attention import specimens
 from tests.benchmarks.measure import in_turns, milliseconds, percentile, seconds, table
 
 APP = Path(__file__).parents[2] / "app.py"
 CLICKS = 40
 BUDGET = {0.5: 0.030, 0.95: 0.150}  # seconds
-BESIDE, ADDED = (
-    "dates",
-    0.025,
-)  # the model that is clicked while a run is at work, and the seconds that it may add
+BESIDE = "dates"  # the model that is clicked while a run is at work
+ADDED = 0.025  # seconds that the run may add
 RESUMING = 0.05  # seconds that a run held still has to come back to its step
 VIEW = "atlas.view"
 

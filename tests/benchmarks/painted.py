@@ -14,7 +14,8 @@ from statistics import median
 from playwright.sync_api import Page
 
 from engine.pretrained import catalogue
-from pages.components import library, specimens
+from pages.components import library
+from pages.components.attention import specimens
 from tests.benchmarks.measure import in_turns, milliseconds, percentile, table
 from tests.benchmarks.start import NUMBER, TRIVIAL
 from tests.browser import chromium

@@ -83,6 +83,15 @@ class Screen:
         self.frames(2)
         self.page.wait_for_function(IDLE)
 
+    def at(self, **params: str) -> None:
+        """Wait until the address carries `params`, and the page has settled there."""
+        self.page.wait_for_function(
+            """(params) => Object.entries(params).every(
+                ([name, value]) => new URLSearchParams(location.search).get(name) === value)""",
+            arg=params,
+        )
+        self.settle()
+
     def frames(self, count: int) -> None:
         """Wait until the browser has painted `count` times."""
         self.page.evaluate(

@@ -55,8 +55,7 @@ def test_a_case_is_found_by_its_symptom_with_the_keyboard_alone(screen: Screen) 
     case.focus()
     screen.press("Enter")
     screen.page.locator(TELLING).first.wait_for(timeout=LONG)
-    screen.settle()
-    assert (screen.params["symptom"], screen.params["case"]) == ("loss_stays", CASE)
+    screen.at(symptom="loss_stays", case=CASE)
 
 
 def test_the_whole_door_is_a_button(screen: Screen) -> None:
@@ -78,9 +77,8 @@ def test_settings_are_run_again_and_the_link_restores_them(screen: Screen) -> No
     screen.page.get_by_role("button", name="Run again").click()
     changed = "([selector, before]) => document.querySelector(selector)?.innerText !== before"
     screen.page.wait_for_function(changed, arg=[TELLING, before], timeout=LONG)
-    screen.settle()
+    screen.at(settings="seed:5")
     after = screen.page.locator(TELLING).first.inner_text()
-    assert screen.params["settings"] == "seed:5"
     opened(screen, lang="en", settings="seed:5")
     assert screen.page.locator(TELLING).first.inner_text() == after
 

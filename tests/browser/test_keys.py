@@ -166,11 +166,11 @@ def test_the_beat_survives_a_reload_and_other_changes(opened: Screen) -> None:
     assert (opened.step, opened.params["beat"]) == ("9", "9")
     opened.page.locator(".st-key-atlas-talk button").click()
     opened.page.locator(f"{PLOT}[data-format=talk]").wait_for()
-    opened.settle()
-    assert (opened.step, opened.params["beat"], opened.params["talk"]) == ("9", "9", "1")
+    opened.at(beat="9", talk="1")
+    assert opened.step == "9"
     opened.page.locator(".st-key-atlas-talk button").click()
     opened.page.locator(f"{PLOT}[data-format=wide]").wait_for()
     opened.page.get_by_role("radio", name="中文").click()
     opened.page.wait_for_function("document.documentElement.lang === 'zh-CN'")
-    opened.settle()
-    assert (opened.step, opened.params["beat"], opened.params["lang"]) == ("9", "9", "zh")
+    opened.at(beat="9", lang="zh")
+    assert opened.step == "9"

@@ -35,8 +35,7 @@ def test_parameters_add_up(opened: Screen) -> None:
 def test_looking_inside_another_model_and_seeing_its_attention(opened: Screen) -> None:
     opened.page.locator(".st-key-atlas-choose-dates button").click()
     opened.page.locator(".atlas-chosen", has_text="Dates").wait_for()
-    opened.settle()
-    assert opened.params["model"] == "dates"
+    opened.at(model="dates")
     opened.page.get_by_role("tab", name="Card").click()
     opened.page.get_by_role(
         "cell", name="python -m engine.training dates --out assets/models/dates"
@@ -44,8 +43,7 @@ def test_looking_inside_another_model_and_seeing_its_attention(opened: Screen) -
     opened.page.locator(".st-key-atlas-actions-dates").get_by_role("link", name="See its attention").click()
     opened.page.wait_for_url("**/attention?**")
     opened.plot.wait_for()
-    opened.settle()
-    assert opened.params["model"] == "dates"
+    opened.at(model="dates")
 
 
 @pytest.mark.parametrize("size", [(1280, 720), (390, 844)], ids=str)

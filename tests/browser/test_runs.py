@@ -38,8 +38,7 @@ def test_snapshots_are_gone_through_by_keys_and_the_page_follows_when_they_rest(
     opened.press("Home")
     assert opened.step == "0"
     opened.page.locator(".atlas-cut caption", has_text="After step 0").wait_for()
-    opened.settle()
-    assert opened.params["step"] == "0"
+    opened.at(step="0")
     assert max(colors(opened)) < max(trained)  # at first no head knows where to look
     assert opened.marked
     opened.press("End")
@@ -67,9 +66,8 @@ def test_a_link_restores_the_step_and_a_click_cuts_the_line_it_meets(screen: Scr
     assert caption(screen) == f"After step {middle}"
     screen.press("End")
     screen.click_cell(2, 5)  # after g, h the model writes f, which stands at 5
+    screen.at(query="2", key="5")
     screen.page.get_by_text("which falls from").wait_for()
-    screen.settle()
-    assert (screen.params["query"], screen.params["key"]) == ("2", "5")
     screen.click_cell(2, 0)
     screen.page.get_by_text("still says “\u2068f\u2069”").wait_for()
     assert not screen.complaints()
@@ -95,8 +93,8 @@ def test_before_the_first_run_something_moves_by_itself_until_it_is_touched(scre
     )
     screen.press("Home")
     screen.page.locator(".atlas-cut caption", has_text="After step 0").wait_for()
-    screen.settle()
-    assert (screen.step, screen.params["step"]) == ("0", "0")
+    screen.at(step="0")
+    assert screen.step == "0"
 
 
 def test_a_head_that_is_clicked_opens_with_all_its_numbers(
@@ -118,8 +116,7 @@ def test_a_head_that_is_clicked_opens_with_all_its_numbers(
         figure.click(position={"x": (x0 + x1) / 2 * scale, "y": (y0 + y1) / 2 * scale})
         page.wait_for_url("**/attention?**")
         page.locator(".atlas-plot.ap-ready").wait_for()
-        screen.settle()
-        assert (screen.params["model"], screen.params["kind"]) == ("reverse-2@20", "cross")
+        screen.at(model="reverse-2@20", kind="cross")
         assert not screen.complaints()
         page.close()
 

@@ -155,8 +155,7 @@ def test_a_text_typed_at_home_is_read_on_the_attention_screen(screen: Screen) ->
     screen.write("<b>&amp;</b> $5 and $6")
     screen.page.wait_for_url("**/attention?**")
     screen.plot.wait_for()
-    screen.settle()
-    assert screen.params["text"] == "<b>&amp;</b> $5 and $6"
+    screen.at(text="<b>&amp;</b> $5 and $6")
     screen.page.locator(".st-key-atlas-text input").wait_for()
 
 

@@ -30,8 +30,7 @@ def test_a_run_is_drawn_in_place_while_it_learns_and_stops_when_told(screen: Scr
     page.get_by_role("button", name="Stop", exact=True).click()
     page.locator(".atlas-run p", has_text="stopped").wait_for(timeout=LONG)
     page.get_by_role("button", name="Go on", exact=True).wait_for()
-    screen.settle()
-    assert screen.params["run"] == "reverse-1"
+    screen.at(run="reverse-1")
     page.goto(f"{screen.server.url}/training?run=reverse-1&lang=zh")
     page.locator(".atlas-run p", has_text="已停止").wait_for()
     page.locator(CURVES).wait_for()

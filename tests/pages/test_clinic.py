@@ -16,16 +16,9 @@ from engine.clinic.bench import DIED
 from engine.clinic.cases import NAMES, case_named
 from engine.clinic.symptoms import SYMPTOMS
 from engine.config import AtlasError
-from pages.components import (
-    clinic_choice,
-    clinic_doors,
-    clinic_listings,
-    clinic_measured,
-    clinic_numbers,
-    panels,
-    resources,
-)
-from pages.components.clinic_signs import SIGNS
+from pages.components import panels, resources
+from pages.components.clinic import choice, doors, listings, measured, numbers
+from pages.components.clinic.signs import SIGNS
 from tests.pages.test_frame import html
 
 Start = Callable[..., AppTest]
@@ -79,7 +72,7 @@ def test_the_doors_are_the_symptoms_and_name_what_is_behind_them(open_app: Start
     app = open_app("clinic", lang="en")
     assert not app.exception
     assert {f"atlas-open-{name}" for name in SYMPTOMS} <= keys(app)
-    behind = {symptom: clinic_choice.among(symptom) for symptom in SYMPTOMS}
+    behind = {symptom: choice.among(symptom) for symptom in SYMPTOMS}
     assert all(escape(case.title) in html(app) for cases in behind.values() for case in cases[:4])
     assert f"and {len(behind['loss_stays']) - 4} more" in html(app)
     assert bench.asked == []
@@ -262,9 +255,7 @@ def test_every_case_has_a_page(open_app: Start) -> None:
 
 
 def test_lines_that_differ_are_marked_and_equal_ones_stand_side_by_side() -> None:
-    broken, mended = clinic_listings.aligned(
-        "def a(x):\n    y = 1\n    return x < y", "def b(x):\n    return x < y"
-    )
+    broken, mended = listings.aligned("def a(x):\n    y = 1\n    return x < y", "def b(x):\n    return x < y")
     assert broken == [
         ("<span class='atlas-keyword'>def</span> a(x):", False), ("    y = 1", True),
         ("    <span class='atlas-keyword'>return</span> x &lt; y", False),
@@ -281,11 +272,11 @@ def test_lines_that_differ_are_marked_and_equal_ones_stand_side_by_side() -> Non
     ],
 )  # fmt: skip
 def test_numbers_are_told_in_four_digits(value: float | str | None, words: str) -> None:
-    assert clinic_numbers.said(value) == words
+    assert numbers.said(value) == words
 
 
 def test_the_file_has_every_digit() -> None:
-    frame = clinic_numbers.frame(FOUND.measures)
+    frame = numbers.frame(FOUND.measures)
     assert frame.columns.tolist() == ["quantity", "broken", "mended", "unit"]
     assert frame.iloc[0].tolist()[2:] == [0.25, "nats"]
     assert frame.to_csv(index=False).splitlines()[2] == "What it says,RuntimeError: <shape>,,"
@@ -295,13 +286,13 @@ def test_the_file_has_every_digit() -> None:
     ("seconds", "words"), [(0.001, "< 0.01"), (0.012, "0.012"), (1.26, "1.3"), (34.0, "34")]
 )
 def test_times_are_told_without_false_precision(seconds: float, words: str) -> None:
-    assert clinic_measured.duration(seconds) == words
+    assert measured.duration(seconds) == words
 
 
 def test_a_case_is_announced_by_whole_sentences() -> None:
-    assert clinic_doors.beginning("One. Two: three. " + "x" * 200 + ".") == "One. Two: three."
-    assert clinic_doors.beginning("y" * 300) == "y" * 300
-    assert clinic_doors.beginning("一。二。") == "一。 二。"
+    assert doors.beginning("One. Two: three. " + "x" * 200 + ".") == "One. Two: three."
+    assert doors.beginning("y" * 300) == "y" * 300
+    assert doors.beginning("一。二。") == "一。 二。"
 
 
 def test_labels_are_no_markdown() -> None:

@@ -135,6 +135,17 @@ def test_an_unexpected_error_is_a_calm_sentence_and_a_log_entry(caplog: pytest.L
 
 
 def test_the_app_is_there_before_torch_is() -> None:
-    names = ["anatomy", "controls", "library", "navigation", "panels", "resources", "shelf", "shell", "state"]
-    code = f"import sys; from pages.components import {', '.join(names)}; sys.exit('torch' in sys.modules)"
+    names = [
+        "controls",
+        "library",
+        "models.anatomy",
+        "models.shelf",
+        "navigation",
+        "panels",
+        "resources",
+        "shell",
+        "state",
+    ]
+    imports = ", ".join(f"pages.components.{name}" for name in names)
+    code = f"import sys, {imports}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

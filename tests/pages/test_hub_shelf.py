@@ -9,8 +9,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.pretrained import download, hub
-from pages.components import hub_shelf, library
+from pages.components import library
 from pages.components.language import translations
+from pages.components.models import hub_shelf
 from tests.engine.pretrained.fake_hub import FakeHub, Repository
 from tests.engine.pretrained.test_hub import NAME, content, folder, later, served  # noqa: F401
 from tests.engine.pretrained.test_hub_fetch import away  # noqa: F401

@@ -16,8 +16,9 @@ from engine.language_model import load
 from engine.pretrained import sources
 from engine.pretrained.download import Progress
 from engine.verify import Check, verify
-from pages.components import anatomy, fetching, library, resources
+from pages.components import library, resources
 from pages.components.language import Language, translations
+from pages.components.models import anatomy, fetching
 from tests.pages.test_frame import html
 
 Start = Callable[..., AppTest]

@@ -15,7 +15,8 @@ from engine.training import runs
 from engine.training.runs import Run
 from engine.training.runs.checkpoints import save_weights
 from engine.training.runs.processes import here
-from pages.components import library, moments, run_table
+from pages.components import library, moments
+from pages.components.runs import table as run_table
 from tests.pages.test_frame import html
 from tests.pages.training_runs import made, trained
 

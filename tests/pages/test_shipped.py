@@ -9,7 +9,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.language_model import embedded, load
-from pages.components import library, look_for
+from pages.components import library
+from pages.components.attention import look_for
 from pages.components.language import Language, translations
 from tests.pages.test_frame import html
 

@@ -14,7 +14,7 @@ from engine.training import forecast, runs
 from engine.training.forecast import Forecast
 from engine.training.runs.status import Sentence
 from engine.training.tasks import TASKS
-from pages.components import forecasts, run_controls, samples
+from pages.components.training import controls, forecasts, samples
 from tests.pages.test_frame import html
 from tests.pages.training_runs import SITE, made, stands, trained
 
@@ -200,7 +200,7 @@ def test_what_can_be_done_follows_from_how_it_stands(open_app: Start) -> None:
     }  # fmt: skip
     for status, words in wanted.items():
         stands(run, state=status, job="7" if status == "waiting" else "")
-        verbs = {word for word, _ in run_controls._verbs(runs.find(run.name).status)}
+        verbs = {word for word, _ in controls._verbs(runs.find(run.name).status)}
         assert verbs == words
 
 

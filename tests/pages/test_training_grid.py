@@ -16,7 +16,8 @@ from engine.training.runs.launcher import LAUNCHERS
 from engine.training.runs.slurm import jobs
 from engine.training.runs.slurm.jobs import Waiting
 from engine.training.runs.status import Status
-from pages.components import run_controls, run_grid, run_place
+from pages.components.training import controls, place
+from pages.components.training import grid as run_grid
 from tests.pages.test_frame import html
 from tests.pages.training_runs import made, stands, trained
 
@@ -171,8 +172,8 @@ def test_a_run_of_a_cluster_goes_on_there_if_it_is_there(
     monkeypatch: pytest.MonkeyPatch, there: bool, expected: str
 ) -> None:
     monkeypatch.setattr(jobs, "found", lambda: there)
-    assert run_place.again(Status(state="paused", launcher="slurm")) == expected
-    assert run_place.again(Status(state="paused")) == "local"
+    assert place.again(Status(state="paused", launcher="slurm")) == expected
+    assert place.again(Status(state="paused")) == "local"
 
 
 def test_on_stage_a_waiting_run_begins_when_its_turn_comes(
@@ -182,6 +183,6 @@ def test_on_stage_a_waiting_run_begins_when_its_turn_comes(
     monkeypatch.setattr(queue, "dispatch", lambda: looked.append(True))
     run = trained(made())
     stands(run, state="waiting", process=None)
-    assert run_controls.is_moving(runs.find(run.name))
+    assert controls.is_moving(runs.find(run.name))
     open_app("training", lang="en", talk="1")
     assert looked

@@ -8,8 +8,9 @@ import streamlit as st
 
 from engine.pretrained import download, hub
 from engine.room import readable
-from pages.components import fetching, library, panels
+from pages.components import library, panels
 from pages.components.language import _
+from pages.components.models import fetching
 
 FILES = 12  # named one by one; large models come in many
 _OFFER = "atlas-hub-offer"

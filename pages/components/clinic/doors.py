@@ -8,8 +8,9 @@ from html import escape
 import streamlit as st
 
 from engine.clinic.symptoms import SYMPTOMS
-from pages.components import clinic_choice, panels
-from pages.components.clinic_signs import sign
+from pages.components import panels
+from pages.components.clinic import choice
+from pages.components.clinic.signs import sign
 from pages.components.language import _
 
 NAMED = 4  # titles of cases that a door names
@@ -30,7 +31,7 @@ def door(name: str, title: str):
     """A sign, the symptom, and a place for what is behind it. All of it is the button."""
     with st.container(key=f"atlas-symptom-{name}"):
         st.html(sign(name))
-        clinic_choice.button(_(title), f"atlas-open-{name}", name)
+        choice.button(_(title), f"atlas-open-{name}", name)
         place = st.empty()
         place.html("<p class='atlas-behind'></p>")
         return place
@@ -38,7 +39,7 @@ def door(name: str, title: str):
 
 def contents(symptom: str) -> str:
     """The titles of the first cases, and how many there are more."""
-    titles = [_(case.title) for case in clinic_choice.among(symptom)]
+    titles = [_(case.title) for case in choice.among(symptom)]
     more = len(titles) - NAMED
     if more > 1:
         titles[NAMED:] = [_("and {count} more").format(count=more)]
@@ -48,14 +49,14 @@ def contents(symptom: str) -> str:
 
 def cases_of(symptom: str) -> None:
     """The cases of one symptom, each with how it begins."""
-    clinic_choice.button(_("‹ All symptoms"), "atlas-clinic-back", None)
+    choice.button(_("‹ All symptoms"), "atlas-clinic-back", None)
     with st.container(key="atlas-symptom-head", horizontal=True, vertical_alignment="center"):
         st.html(sign(symptom))
         panels.statement(_(SYMPTOMS[symptom]))
     with st.container(key="atlas-cases"):
-        for case in clinic_choice.among(symptom):
+        for case in choice.among(symptom):
             with st.container(key=f"atlas-case-{case.name}"):
-                clinic_choice.button(_(case.title), f"atlas-open-{case.name}", symptom, case.name)
+                choice.button(_(case.title), f"atlas-open-{case.name}", symptom, case.name)
                 panels.paragraph(beginning(_(case.happens)))
 
 

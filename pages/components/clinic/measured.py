@@ -13,7 +13,8 @@ from pydantic import ValidationError
 
 from engine.analysis.evidence import Evidence
 from engine.clinic.case import Case, CaseSettings
-from pages.components import clinic_choice, panels, resources, schema_form, state
+from pages.components import panels, resources, schema_form, state
+from pages.components.clinic import choice
 from pages.components.language import _
 
 SHORTEST = 0.01  # seconds
@@ -77,7 +78,7 @@ def _wait() -> None:
 
 def form(case: Case, settings: CaseSettings) -> None:
     """The settings of the case, and the button that runs it with them."""
-    drawn, schema = schema_form.form(f"clinic-{case.name}-{clinic_choice.written(settings)}", case.settings)
+    drawn, schema = schema_form.form(f"clinic-{case.name}-{choice.written(settings)}", case.settings)
     names = sorted(schema_form.drawable(drawn, schema), key="seed".__eq__)
     with st.container(key="atlas-clinic-form"):
         values = drawn.draw(schema, names, settings.model_dump(mode="json"))
@@ -91,7 +92,7 @@ def _again(case: Case, values: dict[str, Any]) -> None:
     except ValidationError as error:
         state.note("settings", state.NOT_A_VALUE, value=state.shorten(str(error.errors()[0]["input"])))
         return
-    state.update(settings=clinic_choice.written(chosen))
+    state.update(settings=choice.written(chosen))
     asked = st.session_state.pop(_ASKED, None)
     if asked and asked.what == (case.name, chosen.model_dump_json()):
         resources.measured_again(*asked.what)

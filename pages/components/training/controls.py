@@ -10,9 +10,11 @@ import streamlit as st
 from engine.training import runs
 from engine.training.runs import Run, queue
 from engine.training.runs.status import Status
-from pages.components import fetching, panels, run_place, state
-from pages.components.forecasts import duration
+from pages.components import panels, state
 from pages.components.language import N_, _
+from pages.components.models import fetching
+from pages.components.training import place
+from pages.components.training.forecasts import duration
 
 STATES = {
     "created": N_("not started"),
@@ -42,7 +44,7 @@ def _verbs(status: Status) -> list[tuple[str, Callable[[str], None]]]:
         return [(N_("Leave the queue"), runs.pause)]
     if status.state == "finished":
         return []
-    start = partial(runs.start, launcher=run_place.again(status))
+    start = partial(runs.start, launcher=place.again(status))
     return [(N_("Start") if status.state == "created" else N_("Go on"), start)]
 
 
@@ -121,12 +123,12 @@ def state_words(status: Status) -> str:
     words = _(STATES[status.state])
     if status.is_live and status.steps:
         return f"{words}, {round(100 * status.step / status.steps)} %"
-    return " · ".join(filter(None, (words, run_place.waiting_words(status))))
+    return " · ".join(filter(None, (words, place.waiting_words(status))))
 
 
 def progress_words(status: Status) -> str:
     """How the run stands: where it computes, how far it is, how fast, how much longer."""
-    parts = [*filter(None, (_(STATES[status.state]), run_place.waiting_words(status)))]
+    parts = [*filter(None, (_(STATES[status.state]), place.waiting_words(status)))]
     if status.device:
         parts.append(status.device)
     if status.steps:

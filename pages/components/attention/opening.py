@@ -6,7 +6,8 @@ from engine.analysis.head_walk import locate, walk_head
 from engine.figures.ledger import ledger_spec
 from engine.figures.sheet import FORMATS
 from engine.figures.theme import THEMES
-from pages.components import library, resources, specimens, state
+from pages.components import library, resources, state
+from pages.components.attention import specimens
 from pages.components.language import _, language
 from pages.components.plot import Sheet, plot, room, sheet, theme_name
 

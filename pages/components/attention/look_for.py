@@ -9,8 +9,8 @@ import numpy as np
 from engine.analysis.expected import Expected
 from engine.analysis.head_walk import HeadWalk
 from engine.figures.matrix import MAX_IMAGE
+from pages.components.attention.specimens import Specimen
 from pages.components.language import N_, _, language
-from pages.components.specimens import Specimen
 
 if TYPE_CHECKING:
     from engine.language_model import TextTrace

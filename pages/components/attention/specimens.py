@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from pages.components import library, state
 from pages.components.language import Language, _, language
 
-FILE = Path(__file__).parents[2] / "assets" / "specimens.json"
+FILE = Path(__file__).parents[3] / "assets" / "specimens.json"
 
 
 class Specimen(BaseModel):

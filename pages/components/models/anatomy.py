@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from engine.language_model import LanguageModel
     from engine.verify import Check
 
-_ASSETS = Path(__file__).parents[2] / "assets"
+_ASSETS = Path(__file__).parents[3] / "assets"
 
 _reveal = component("atlas_reveal", js=(_ASSETS / "reveal.js").read_text("utf-8"), isolate_styles=False)
 

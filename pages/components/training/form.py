@@ -17,18 +17,12 @@ from engine.training.runs import sweep
 from engine.training.runs.folder import RunConfig
 from engine.training.settings import TrainingSettings
 from engine.training.tasks import TASKS, Task
-from pages.components import (
-    fetching,
-    forecasts,
-    panels,
-    resources,
-    run_grid,
-    run_place,
-    schema_form,
-    state,
-)
+from pages.components import panels, resources, schema_form, state
 from pages.components.language import N_, _, language, sentence
-from pages.components.run_place import Place
+from pages.components.models import fetching
+from pages.components.training import forecasts, grid
+from pages.components.training import place as run_place
+from pages.components.training.place import Place
 
 GROUPS = {
     N_("Letters and digits"): ("copy", "reverse", "sort", "recall", "induction", "addition"),
@@ -75,7 +69,7 @@ def show() -> None:
                 with st.expander(_("Where it runs"), key="atlas-where"):
                     place = run_place.choose()
                 with st.expander(_("Several runs: a grid of settings"), key="atlas-sweep"):
-                    axes = run_grid.choose(plan.config)
+                    axes = grid.choose(plan.config)
                     count = len(sweep.grid(plan.config, axes))
         except AtlasError as error:
             panels.problem(sentence(error))

@@ -9,18 +9,10 @@ import streamlit as st
 from engine.analysis.evidence import Evidence
 from engine.clinic.case import Case
 from engine.clinic.symptoms import SYMPTOMS
-from pages.components import (
-    clinic_choice,
-    clinic_listings,
-    clinic_measured,
-    clinic_numbers,
-    clinic_panels,
-    clinic_question,
-    panels,
-    scenes,
-    shell,
-    state,
-)
+from pages.components import panels, scenes, shell, state
+from pages.components.clinic import choice, evidence, listings, question
+from pages.components.clinic import measured as clinic_measured
+from pages.components.clinic import numbers as clinic_numbers
 from pages.components.language import _
 
 
@@ -32,22 +24,22 @@ def show(case: Case) -> None:
 def at_the_desk(case: Case) -> None:
     way(case)
     opening(case)
-    clinic_listings.show(case)
+    listings.show(case)
     measured(case)
     left, right = st.columns([7, 6], gap="large")
     with left:
         remedy(case)
     with right, st.container(key="atlas-clinic-question"):
-        clinic_question.show(case)
+        question.show(case)
 
 
 def on_stage(case: Case) -> None:
     """One scene after another, by keys; the answer comes after the question."""
-    settings = clinic_choice.settings(case)
+    settings = choice.settings(case)
     found = None
     with scenes.scene(1):
         opening(case)
-        clinic_listings.show(case)
+        listings.show(case)
     with scenes.scene(2), shell.boundary():
         found = clinic_measured.evidence(case, settings)
         clinic_measured.progress(found)
@@ -56,13 +48,13 @@ def on_stage(case: Case) -> None:
     panels_of_it = found.panels if found else ()
     for at, panel in enumerate(panels_of_it):
         with scenes.scene(at + 3), shell.boundary():
-            clinic_panels.show(panel, at, stamp(case, found))
+            evidence.show(panel, at, stamp(case, found))
     last = 2 + len(panels_of_it)
     with scenes.scene(last + 1):
-        clinic_question.asked(case.question)
+        question.asked(case.question)
     with scenes.scene(last + 2):
-        clinic_question.text(case.question)
-        clinic_question.revealed(case.question)
+        question.text(case.question)
+        question.revealed(case.question)
     with scenes.scene(last + 3):
         remedy(case)
     scenes.steps(last + 3)
@@ -76,16 +68,16 @@ def stamp(case: Case, found: Evidence | None) -> tuple[str, float]:
 def way(case: Case) -> None:
     """Back, and to the other cases of the same symptom."""
     symptom = state.view().symptom or case.symptoms[0]
-    cases = clinic_choice.among(symptom)
+    cases = choice.among(symptom)
     at = [one.name for one in cases].index(case.name)
     with st.container(horizontal=True, vertical_alignment="center", key="atlas-clinic-way"):
-        clinic_choice.button(_("‹ All symptoms"), "atlas-clinic-back", None)
-        clinic_choice.button(_(SYMPTOMS[symptom]), "atlas-clinic-symptom", symptom)
+        choice.button(_("‹ All symptoms"), "atlas-clinic-back", None)
+        choice.button(_(SYMPTOMS[symptom]), "atlas-clinic-symptom", symptom)
         place = _("case {number} of {count}").format(number=at + 1, count=len(cases))
         panels.paragraph(place)
         for words, key, to in ((_("‹ Previous"), "previous", at - 1), (_("Next ›"), "next", at + 1)):
             there = 0 <= to < len(cases)
-            clinic_choice.button(
+            choice.button(
                 words,
                 f"atlas-clinic-{key}",
                 symptom,
@@ -107,7 +99,7 @@ def opening(case: Case) -> None:
 
 def measured(case: Case) -> None:
     """Numbers and figures, and beside the numbers the settings that can be tried."""
-    settings = clinic_choice.settings(case)
+    settings = choice.settings(case)
     panels.heading(_("Measured here"))
     found = None
     numbers, form = st.columns([8, 4], gap="large")
@@ -122,7 +114,7 @@ def measured(case: Case) -> None:
     with st.container(key="atlas-clinic-panels"):
         for at, panel in enumerate(found.panels if found else ()):
             with shell.boundary():
-                clinic_panels.show(panel, at, stamp(case, found))
+                evidence.show(panel, at, stamp(case, found))
 
 
 def remedy(case: Case) -> None:

@@ -19,9 +19,10 @@ from engine.figures.theme import THEMES
 from engine.training import runs
 from engine.training.runs import Run, queue
 from engine.training.runs.metrics import Metrics
-from pages.components import navigation, panels, resources, run_controls, run_probe, samples, shell, state
+from pages.components import navigation, panels, resources, shell, state
 from pages.components.language import _, language, sentence
 from pages.components.plot import kept, plot, room, sheet, theme_name
+from pages.components.training import controls, probe, samples
 
 TICK = 0.8  # seconds between two looks at a run that is at work
 SOON = 0.25  # the same while nothing is there to be seen yet
@@ -38,7 +39,7 @@ def pace(run: Run) -> float | None:
     """Seconds between two looks; None for a run that stands still."""
     if run.status.is_live:
         return TICK if run.status.step else SOON
-    return TICK if run_controls.is_moving(run) else None
+    return TICK if controls.is_moving(run) else None
 
 
 def _view(name: str, every: float | None) -> None:
@@ -64,7 +65,7 @@ def at_the_desk(run: Run, metrics: Metrics) -> None:
         ])  # fmt: skip
     left, right = st.columns(2, gap="medium")
     with left, shell.boundary():
-        run_probe.show(run, metrics)
+        probe.show(run, metrics)
     with right:
         samples.show(metrics)
     if metrics.steps:
@@ -78,7 +79,7 @@ def on_stage(run: Run, metrics: Metrics) -> None:
     """What can be read from the last row: attention, and whether the model is right by now."""
     left, right = st.columns(2, gap="medium")
     with left, shell.boundary():
-        run_probe.show(run, metrics)
+        probe.show(run, metrics)
     with right:
         figure(
             LEARNING,
@@ -93,12 +94,12 @@ def _standing(run: Run) -> None:
     status = run.status
     share = 100 * status.step / status.steps if status.steps else 0
     bar = "atlas-bar atlas-starting" if status.state == "starting" else "atlas-bar"
-    words, said = escape(run_controls.progress_words(status)), escape(_("Progress"))
+    words, said = escape(controls.progress_words(status)), escape(_("Progress"))
     with st.container(horizontal=True, vertical_alignment="center", key="atlas-run-head"):
         st.html(f"<div class='atlas-run'><h2 dir='auto'>{escape(run.title)}</h2><p>{words}</p></div>")
         if not state.view().talk:
-            run_controls.buttons(run)
-            if status.step and not run_controls.is_moving(run):
+            controls.buttons(run)
+            if status.step and not controls.is_moving(run):
                 _look_back(run)
     st.html(
         f"<div class='{bar}' role='progressbar' aria-label='{said}' aria-valuemin='0' aria-valuemax='100' "

@@ -8,8 +8,9 @@ import streamlit as st
 
 from engine.pretrained import catalogue, download, families, hub, sources
 from engine.room import readable
-from pages.components import fetching, hub_shelf, library, navigation, panels, resources, state, typed
+from pages.components import library, navigation, panels, resources, state, typed
 from pages.components.language import _
+from pages.components.models import fetching, hub_shelf
 
 
 def present(chosen: str) -> None:

@@ -10,17 +10,8 @@ import streamlit as st
 from engine.analysis.expected import Expected, class_told, expected_after
 from engine.analysis.head_walk import HeadWalk, locate, strongest_key, token_rows, walk_head
 from engine.config import AtlasError
-from pages.components import (
-    controls,
-    library,
-    look_for,
-    panels,
-    pictures,
-    pocket,
-    resources,
-    specimens,
-    state,
-)
+from pages.components import controls, library, panels, resources, state
+from pages.components.attention import look_for, pictures, pocket, specimens
 from pages.components.language import _
 
 if TYPE_CHECKING:

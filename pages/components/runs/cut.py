@@ -10,7 +10,7 @@ import streamlit as st
 from engine.analysis.cut import Cut, cut
 from pages.components import controls, navigation, panels, resources, state
 from pages.components.language import _, language
-from pages.components.run_replay import Shown
+from pages.components.runs.replay import Shown
 
 BOTH = ("all", "this")
 COLUMNS = 14  # of answers; what stands before the query cannot change

@@ -13,8 +13,9 @@ from engine.clinic.cases import case_named
 from engine.clinic.rules import Diagnosis, Finding, Guessing, Told, diagnose, guessing
 from engine.training import runs
 from engine.training.runs import Run
-from pages.components import navigation, panels, resources, run_controls, shell, state
+from pages.components import navigation, panels, resources, shell, state
 from pages.components.language import N_, _, sentence
+from pages.components.training import controls
 
 T = TypeVar("T")
 KEY = "atlas-diagnosis"
@@ -32,14 +33,14 @@ CURVES = {
 
 def show(name: str) -> None:
     """The run of that name; while it is at work this part looks again. Raises AtlasError when there is none."""
-    moving = run_controls.is_moving(runs.find(name))
+    moving = controls.is_moving(runs.find(name))
     st.fragment(_view, run_every=PULSE if moving else None)(name, moving)
 
 
 def _view(name: str, moving: bool) -> None:
     with shell.boundary():
         run = runs.find(name)
-        if run_controls.is_moving(run) != moving:
+        if controls.is_moving(run) != moving:
             st.rerun()
         if run.config and run.status.state != "created":
             with st.container(key=KEY):

@@ -9,8 +9,10 @@ import streamlit as st
 
 from engine.training import runs
 from engine.training.runs import Run, event_file, transfer
-from pages.components import fetching, navigation, panels, run_controls, state
+from pages.components import navigation, panels, state
 from pages.components.language import _, sentence
+from pages.components.models import fetching
+from pages.components.training import controls
 
 SCREEN = "runs"
 
@@ -22,7 +24,7 @@ def show(name: str) -> None:
     if run.problem:
         panels.problem(sentence(run.problem))
     else:
-        panels.paragraph(run_controls.progress_words(run.status))
+        panels.paragraph(controls.progress_words(run.status))
     if run.status.error:
         panels.problem(sentence(run.status.error.error))
     fetching.problem(SCREEN)

@@ -13,12 +13,13 @@ import streamlit as st
 from engine.training import runs
 from engine.training.runs import Run, queue
 from engine.training.tasks import TASKS
-from pages.components import panels, resources, run_controls, state
+from pages.components import panels, resources, state
 from pages.components.language import N_, _, language
+from pages.components.training import controls
 
 AT_FIRST = 8  # rows
 UNREADABLE = "unreadable"
-STATES = run_controls.STATES | {UNREADABLE: N_("cannot be read")}
+STATES = controls.STATES | {UNREADABLE: N_("cannot be read")}
 BESIDE = 5  # runs whose curves lie over each other; more could not be told apart by colour
 ORDERS: dict[str, str] = {
     "latest": N_("latest first"),
@@ -80,7 +81,7 @@ def arranged(table: pd.DataFrame, wanted: str, order: str, latest: Sequence[str]
 
 def latest(known: Sequence[Run]) -> list[str]:
     """Names: at work, waiting, then the one last heard of first."""
-    return [run.name for run in sorted(known, key=run_controls.order)]
+    return [run.name for run in sorted(known, key=controls.order)]
 
 
 def chosen(known: Sequence[Run]) -> list[str]:

@@ -14,7 +14,7 @@ from engine.figures.theme import THEMES
 from pages.components import panels, state
 from pages.components.language import _, language
 from pages.components.plot import kept, plot, room, sheet, theme_name
-from pages.components.samples import MARKS
+from pages.components.training.samples import MARKS
 
 
 def show(panel: Panel, index: int, stamp: tuple[str, float]) -> None:

@@ -1,0 +1,1 @@
+"""What the Attention screen is made of, and the specimen on Home."""

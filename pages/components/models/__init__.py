@@ -1,0 +1,1 @@
+"""What the Models screen is made of: the shelves, fetching, and one model taken apart."""

@@ -1,0 +1,1 @@
+"""What the Runs screen is made of: the table, curves, attention over training, cutting, diagnosis."""
