@@ -53,15 +53,9 @@ def model(default: str) -> library.Known:
     if asked != shown:
         state.settle(model=shown)
     _select(
-        "model",
-        _("Model"),
-        list(known),
-        shown,
-        lambda name: known[name].title,
-        _model_chosen,
-        width=160,
-        named=False,
-    )
+        f"which-model-{language()}", _("Model"), list(known), shown, lambda name: known[name].title, _model_chosen,
+        width=160, named=False,
+    )  # fmt: skip
     return known[shown]
 
 

@@ -25,7 +25,7 @@ from engine.pretrained import catalogue, hub, sources
 from engine.pretrained.catalogue import CATALOGUE
 from engine.training.runs.folder import RunFolder
 from pages.components import state
-from pages.components.language import language
+from pages.components.language import _, language
 
 EMBEDDED = Path(__file__).parents[2] / "assets" / "models"
 FIRST = (  # from the simplest on; others follow by name
@@ -39,7 +39,10 @@ _run = threading.local()
 
 @dataclass(frozen=True)
 class Known:
-    """One model that is here: `target` is what engine.load opens, `summary` what an embedded one's card says."""
+    """One model that is here: `target` is what engine.load opens, `summary` what an embedded one's card says.
+
+    title: what screens call it: of an embedded one its card's in the session's language, of another its name as it is.
+    """
 
     name: str
     title: str
@@ -135,7 +138,7 @@ def _embedded() -> Iterator[Known]:
     cards = {path.parent.name: path for path in EMBEDDED.glob("*/card.json")}
     for name in sorted(cards, key=lambda name: (FIRST.index(name) if name in FIRST else len(FIRST), name)):
         card = json.loads(cards[name].read_text("utf-8"))
-        yield Known(name, card["title"], "embedded", str(cards[name].parent), card["summary"])
+        yield Known(name, _(card["title"]), "embedded", str(cards[name].parent), card["summary"])
 
 
 def _fetched() -> Iterator[Known]:

@@ -46,7 +46,8 @@ class Trained:
     def at(self, step: int) -> LanguageModel:
         """After a step that has a snapshot. Raises AtlasError."""
         path = self.steps[step]
-        return resources.snapshot(str(path), path.stat().st_mtime_ns)
+        lm = resources.snapshot(str(path), path.stat().st_mtime_ns)
+        return resources.called(lm, f"{self.title} @{step}")
 
     def learned(self) -> Task:
         """Raises AtlasError."""

@@ -14,6 +14,7 @@ import shutil
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,9 +53,18 @@ T = TypeVar("T")
 
 
 def model(name: str, edited: str | None = None) -> LanguageModel:
-    """The model of that name, its weights replaced by those of the string `edited`. Raises AtlasError."""
+    """The model of that name, called as the screens call it, its weights replaced by those of the string `edited`.
+
+    Raises AtlasError.
+    """
     known = library.find(name)
-    return _edited(known.target, known.stamp, edited) if edited else _loaded(known.target, known.stamp)
+    lm = _edited(known.target, known.stamp, edited) if edited else _loaded(known.target, known.stamp)
+    return called(lm, known.title)
+
+
+def called(lm: LanguageModel, title: str) -> LanguageModel:
+    """The same model under the title that errors and notes tell it by; sessions of all languages share its weights."""
+    return lm if lm.title == title else replace(lm, title=title)
 
 
 @st.cache_resource(max_entries=3, show_spinner=False)

@@ -179,11 +179,11 @@ def test_a_folder_of_any_name_is_opened_and_picked_as_itself(
     app.query_params["model"] = opened.name  # as the link beside it has it
     app.switch_page("pages/attention.py").run()
     assert not app.exception
-    picker = app.selectbox(key="atlas-model")
+    picker = app.selectbox(key="atlas-which-model-en")
     assert picker.value == opened.name
     assert len(set(picker.options)) == len(picker.options)
     for one in ("pocket", opened.name):
-        app.selectbox(key="atlas-model").set_value(one).run()
+        app.selectbox(key="atlas-which-model-en").set_value(one).run()
         assert app.session_state["atlas.view"].model == one
 
 

@@ -39,7 +39,7 @@ def test_before_the_first_run_models_that_come_along_are_replayed(open_app: Star
     app = open_app("runs", lang="en")
     assert not app.exception
     assert "atlas-problem" not in html(app)
-    assert app.selectbox(key="atlas-replay-run").value == "induction"
+    assert app.selectbox(key="atlas-replay-run-en").value == "induction"
     assert "No run was made here yet." in html(app)
     assert "Cut this line" in html(app)
     assert "atlas-runs-line" not in html(app)

@@ -61,7 +61,7 @@ def _trained(known: dict[str, Trained]) -> Trained:
     shown = asked if asked in known else names[0]
     if asked and asked != shown and state.linked("run"):
         state.note("run", NO_TRAINED, value=state.shorten(asked), shown=shown)
-    key = "atlas-replay-run"
+    key = f"atlas-replay-run-{language()}"
     st.session_state[key] = shown
     st.selectbox(
         _("Run"), names, key=key, format_func=lambda name: known[name].title, width=250, filter_mode="contains",
