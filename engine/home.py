@@ -1,9 +1,13 @@
-"""Where everything lives that is kept on this disk: fetched models, derived files, training runs."""
+"""Where everything lives that is kept on this disk: fetched models, derived files, training runs; and the models that
+came with the project.
+"""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+EMBEDDED = Path(__file__).parents[1] / "assets" / "models"
 
 
 def home() -> Path:
@@ -13,3 +17,8 @@ def home() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("attention-atlas", appauthor=False)
+
+
+def embedded() -> list[str]:
+    """Names of the models that came with the project."""
+    return sorted(card.parent.name for card in EMBEDDED.glob("*/card.json"))

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import engine
-from engine.language_model import EMBEDDED, LanguageModel, TextTrace, embedded
+from engine.home import EMBEDDED, embedded
+from engine.language_model import LanguageModel, TextTrace
 from engine.pretrained import sources
 
 SPECIMENS: list[dict[str, Any]] = json.loads(

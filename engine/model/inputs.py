@@ -5,6 +5,8 @@ Only shapes and extremes are looked at, a few microseconds each; on a GPU the ex
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -123,6 +125,22 @@ def check_tensor(values: object, what: str) -> None:
             "{what} must be a tensor that holds a number for each place, not a {kind} one",
             what=what, kind="meta" if values.is_meta else str(values.layout).removeprefix("torch."),
         )  # fmt: skip
+
+
+def as_numbers(value: Any, what: str, like: Tensor) -> Tensor:
+    """A tensor of whatever holds real numbers. Raises AtlasError for words, and for rows of unequal length."""
+    dtype = None if hasattr(value, "__array__") else like.dtype  # one of its own is looked at first
+    try:
+        found = value if isinstance(value, Tensor) else torch.as_tensor(value, dtype=dtype, device="cpu")
+    except Exception as error:  # whatever an object does when it is to become numbers
+        raise AtlasError(
+            "{name} takes numbers, in rows of equal length: {reason}",
+            name=what, reason=(str(error) or type(error).__name__).splitlines()[0],
+        ) from None  # fmt: skip
+    check_tensor(found, what)
+    if found.is_complex():
+        raise AtlasError("{name} takes real numbers, and these are complex", name=what)
+    return found.to(like.dtype).to(like.device)  # in this order, since Metal has no float64
 
 
 def _check_whole(values: Tensor, what: str) -> None:

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Sequence
 
 from engine.config import AtlasError
-from engine.language_model import embedded, load
+from engine.home import embedded
+from engine.language_model import load
 from engine.pretrained.catalogue import CATALOGUE
 from engine.pretrained.sources import status
 from engine.verify import verify

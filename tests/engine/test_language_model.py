@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine import language_model as module
+from engine import home
 from engine.capture import zero_head
 from engine.config import AtlasError, ClassHead, Patches, TokenHead, TransformerConfig
 from engine.language_model import LanguageModel, Site, load
@@ -377,7 +377,7 @@ def test_an_embedded_model_is_found_by_its_name(tmp_path, monkeypatch: pytest.Mo
     lm = language_model(llama())
     (tmp_path / "toy").mkdir()
     (tmp_path / "toy" / "card.json").write_text("{}")
-    monkeypatch.setattr(module, "EMBEDDED", tmp_path)
+    monkeypatch.setattr(home, "EMBEDDED", tmp_path)
     from engine.training import model_folder
 
     opened = []
@@ -387,7 +387,7 @@ def test_an_embedded_model_is_found_by_its_name(tmp_path, monkeypatch: pytest.Mo
         return lm.config, copy.deepcopy(lm.model), lm.tokenizer, {"name": "toy", "title": "Toy"}
 
     monkeypatch.setattr(model_folder, "load_checkpoint", read)
-    assert module.embedded() == ["toy"]
+    assert home.embedded() == ["toy"]
     for name in ("toy", tmp_path / "toy"):
         assert load(name).title == "Toy"
     assert opened == [tmp_path / "toy"] * 2
@@ -444,9 +444,9 @@ def test_a_path_that_is_too_long_is_refused() -> None:
 
 
 def test_a_model_and_its_trace_are_one_line_of_a_notebook() -> None:
-    lm = module.load("pocket")
+    lm = load("pocket")
     assert repr(lm) == "<LanguageModel Pocket: decoder-only, 192 parameters>"
     trace = lm.trace("the cat sat", names=["logits", "decoder.embed"])
     assert repr(trace) == "<TextTrace of 3 tokens: 2 values, 192 bytes>"
-    dates = module.load("dates").trace("3 June", "2025", names=["logits"])
+    dates = load("dates").trace("3 June", "2025", names=["logits"])
     assert repr(dates) == "<TextTrace of 6 tokens and 5 tokens: 1 values, 1,880 bytes>"

@@ -21,7 +21,8 @@ from engine.config import (
     T5Buckets,
     TransformerConfig,
 )
-from engine.language_model import LanguageModel, embedded
+from engine.home import embedded
+from engine.language_model import LanguageModel
 from engine.model import stack as stacks
 from engine.model.cache import KVCache
 from engine.verify import Check, __main__, verify

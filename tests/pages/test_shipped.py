@@ -8,7 +8,8 @@ from html import unescape
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from engine.language_model import embedded, load
+from engine.home import embedded
+from engine.language_model import load
 from pages.components import library
 from pages.components.attention import look_for
 from pages.components.language import LANGUAGES, Language, translations

@@ -15,7 +15,8 @@ from safetensors.torch import load_file, save_file
 from engine.analysis.over_time import OverTime
 from engine.analysis.replay import replay
 from engine.config import AtlasError
-from engine.language_model import EMBEDDED, load
+from engine.home import EMBEDDED
+from engine.language_model import load
 from engine.snapshots import snapshots
 from engine.training.probe import Probe
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from engine.language_model import EMBEDDED
+from engine.home import EMBEDDED
 from engine.training.__main__ import main
 from engine.training.batches import Batch
 from engine.training.examples import Example

@@ -20,7 +20,8 @@ import pytest
 import torch
 
 import engine
-from engine.language_model import EMBEDDED, LanguageModel
+from engine.home import EMBEDDED
+from engine.language_model import LanguageModel
 from engine.training.pocket import write_pocket
 
 HEAD = "decoder.layers.0.self_attention."

@@ -15,7 +15,8 @@ import pytest
 
 import engine
 from engine.analysis.expected import class_told
-from engine.language_model import EMBEDDED, LanguageModel, embedded
+from engine.home import EMBEDDED, embedded
+from engine.language_model import LanguageModel
 from engine.tokenizers import SPECIALS
 from engine.training.__main__ import main
 from engine.training.examples import Example

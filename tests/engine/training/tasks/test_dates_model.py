@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import engine
-from engine.language_model import EMBEDDED, LanguageModel
+from engine.home import EMBEDDED
+from engine.language_model import LanguageModel
 from engine.model.transformer import EncoderDecoder
 from engine.training.measure import report
 from engine.training.tasks.dates import Dates
