@@ -58,5 +58,6 @@ with shell.frame("runs", _("Runs"), _("side by side, and attention over training
                 diagnosis.show(told)
             compare.settings(names)
             details.adopt()
+    if not state.view().talk or state.view().runs:  # a talk compares what it was told to
         with shell.boundary():
             heads.show(names)

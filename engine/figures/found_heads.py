@@ -92,8 +92,9 @@ def bars(placed: Arrangement, theme: Theme, form: Form) -> Iterator[Trace]:
             ticks[1].extend([y] * len(tile.head.others))
     plain = {"type": "scatter", "hoverinfo": "skip"}
     for (xs, ys), color in ((scale, theme.rule), (share, theme.accent)):
-        yield {**plain, "mode": "lines", "x": xs, "y": ys, "line": {"color": color, "width": 4}}
-    marker = {"symbol": "line-ns", "size": 8, "line": {"width": 1.4, "color": theme.ink}}
+        yield {**plain, "mode": "lines", "x": xs, "y": ys, "line": {"color": color, "width": form.note / 3}}
+    stroke = {"width": form.note / 8, "color": theme.ink}
+    marker = {"symbol": "line-ns", "size": form.note * 2 / 3, "line": stroke}
     yield {**plain, "mode": "markers", "x": ticks[0], "y": ticks[1], "marker": marker}
 
 
@@ -144,6 +145,8 @@ def layout(placed: Arrangement, notes: list[Trace], theme: Theme, form: Form) ->
         "yaxis": {"range": [height, 0], "visible": False, "fixedrange": True}, "annotations": notes,
         "paper_bgcolor": theme.ground, "plot_bgcolor": CLEAR, "font": {"family": FONT, "color": theme.ink},
         "showlegend": False, "hovermode": "closest",
-        "hoverlabel": {"bgcolor": theme.surface, "bordercolor": theme.rule, "font": {"color": theme.ink, "size": 13}},
+        "hoverlabel": {
+            "bgcolor": theme.surface, "bordercolor": theme.rule, "font": {"color": theme.ink, "size": form.note + 1},
+        },
         "meta": {"format": form.plate.name, "tiles": boxes}, "template": {},
     }  # fmt: skip

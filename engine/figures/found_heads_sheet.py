@@ -13,16 +13,14 @@ from engine.analysis.head_scores import RISING
 from engine.figures.glance import Plate, upright
 from engine.figures.grid import Grid
 
-LARGEST = 24.0  # pixels, side of a cell
-READABLE = 6.5  # from which its token can be named
-
 
 @dataclass(frozen=True)
 class Form:
     """plate: its word, its left and top as room for tokens, its side as that of a whole matrix at most.
 
     across: tiles of a block beside each other at most, each at least `tile` pixels wide and half as much again where
-    there is room; gap: between blocks; title, note: sizes of words.
+    there is room; gap: between blocks; title, note: sizes of words; largest: side of a cell at most; readable: from
+    which its token can be named.
     """
 
     plate: Plate
@@ -31,6 +29,8 @@ class Form:
     gap: float
     title: float
     note: float
+    largest: float = 24.0
+    readable: float = 6.5
 
     @property
     def captions(self) -> float:
@@ -40,6 +40,9 @@ class Form:
 
 FORMS = {
     "wide": Form(Plate("wide", 1216, 0, 12, 44, 44, 144), 5, 196, 40, title=13.5, note=12),
+    "talk": Form(
+        Plate("talk", 1856, 0, 30, 112, 112, 224), 5, 340, 60, title=30, note=25, largest=64, readable=18
+    ),
     "narrow": Form(Plate("narrow", 358, 0, 11, 38, 38, 132), 2, 178, 0, title=13.5, note=11),
 }
 
@@ -91,7 +94,7 @@ def arrange(runs: Sequence[RunHeads], form: Form) -> Arrangement:
         ]
         tiles += placed
         y = max(tile.bottom for tile in placed) + 1.8 * form.title
-    return Arrangement(tuple(tiles), tuple(titles), max(y, LARGEST), form)
+    return Arrangement(tuple(tiles), tuple(titles), max(y, form.largest), form)
 
 
 def widened(form: Form, across: int, blocks: int) -> tuple[Form, int]:
@@ -124,7 +127,7 @@ def row(runs: Sequence[RunHeads], score: str, form: Form, x: float, y: float) ->
     sides = [side_of(head, form) for head in heads]
     new = [head is not None and (last is None or tokens(last.glance) != tokens(head.glance))
            for last, head in zip([None, *heads], heads, strict=False)]  # fmt: skip
-    named = [one and side >= READABLE for one, side in zip(new, sides, strict=True)]
+    named = [one and side >= form.readable for one, side in zip(new, sides, strict=True)]
     long = any(
         head and not upright(head.glance.keys, 1.2 * side / form.plate.word)
         for head, side, one in zip(heads, sides, named, strict=True)
@@ -140,7 +143,7 @@ def row(runs: Sequence[RunHeads], score: str, form: Form, x: float, y: float) ->
 
 def side_of(head: FoundHead | None, form: Form) -> float:
     """Of a cell."""
-    return min(form.plate.side / max(head.glance.weights.shape), LARGEST) if head else LARGEST
+    return min(form.plate.side / max(head.glance.weights.shape), form.largest) if head else form.largest
 
 
 def tokens(glance: Glance) -> tuple[tuple[str, ...], tuple[str, ...]]:

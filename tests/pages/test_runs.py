@@ -192,6 +192,19 @@ def test_a_line_is_cut_and_what_is_said_without_it_is_told(open_app: Start) -> N
     assert app.session_state["atlas.view"].key == wrong
 
 
+def test_on_stage_heads_are_compared_where_runs_were_chosen_and_only_there(open_app: Start) -> None:
+    replayed("First")
+    heading = "Heads, found by what they do"
+    view = {"lang": "en", "run": "reverse-1", "probe": "abcabc", "talk": "1"}
+    app = open_app("runs", runs="reverse-1", **view)
+    assert not app.exception
+    assert heading in html(app)
+    assert not [one for one in app.selectbox if one.key == "atlas-runs-heads-at-en"], (
+        "the figure and nothing else"
+    )
+    assert heading not in html(open_app("runs", **view))
+
+
 def test_heads_of_the_chosen_runs_are_found_on_one_text_and_each_is_a_way_to_its_numbers(
     open_app: Start,
 ) -> None:

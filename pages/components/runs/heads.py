@@ -51,7 +51,7 @@ def show(names: Sequence[str]) -> None:
     if not readings:
         return
     runs = [reading.heads for reading in readings]
-    form, theme = room(KEY), theme_name()
+    form, theme = "talk" if state.view().talk else room(KEY), theme_name()
     figure = resources.figure(
         "found heads", (tuple((n, one.name, one.stamp) for n, one in chosen), text, form, theme, language()),
         lambda: sheet(found_heads_spec(runs, theme=THEMES[theme], form=FORMS[form], translate=_)),
@@ -59,7 +59,14 @@ def show(names: Sequence[str]) -> None:
     heads = [(readings[runs.index(run)], head) for run, head in opened(runs, FORMS[form])]
     label = _("Heads of {runs}, found by their scores").format(runs=", ".join(run.label for run in runs))
     plot(figure, key=KEY, label=label, name="heads", on_pick=lambda pick: _picked(pick, heads))
-    _doors(heads)
+    if not state.view().talk:
+        _doors(heads)
+    panels.paragraph(
+        _(
+            "The same text, after the latest step of each run. A bar is the score, from 0 to 1; ticks are the other "
+            "heads. A click opens a head."
+        )
+    )
 
 
 def _read(number: int, one: Trained, text: str) -> Reading | None:
@@ -104,12 +111,6 @@ def _doors(heads: list[tuple[Reading, FoundHead]]) -> None:
             navigation.path("attention"), label=label, query_params=state.write(view), width="content"
         )
         panels.csv_button(lambda: table(heads), "heads", _("Heads as CSV"))
-    panels.paragraph(
-        _(
-            "The same text, after the latest step of each run. A bar is the score, from 0 to 1; ticks are the other "
-            "heads. A click opens a head."
-        )
-    )
 
 
 def _named(reading: Reading, head: FoundHead) -> str:

@@ -100,6 +100,15 @@ def test_boxes_stand_apart_within_the_sheet(form, count):
             assert right <= other[0] or left >= other[2] or bottom <= other[1] or top >= other[3]
 
 
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_on_stage_words_and_bars_can_be_read_from_the_last_row(count):
+    spec = spec_of([run(at, head("repeats"), head("previous")) for at in range(count)], "talk")
+    shrunk = 1221 / spec["layout"]["width"]  # into the room that a stage of 1280 pixels has
+    assert min(note["font"]["size"] for note in spec["layout"]["annotations"]) * shrunk >= 16
+    assert min(trace["line"]["width"] for trace in spec["data"][-3:-1]) * shrunk >= 5
+    assert spec["layout"]["meta"]["format"] == "talk"
+
+
 def test_the_notebook_figure_of_no_runs_is_empty():
     figure = found_heads_figure([], theme=DARK, form=FORMS["wide"], translate=str)
     assert [trace for trace in figure.to_dict()["data"] if trace["type"] == "heatmap"] == []
