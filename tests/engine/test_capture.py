@@ -11,8 +11,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from engine.capture import Tap, Trace, capture, listening, name_taps, taps, zero_head
+from engine.capture import Tap, Trace, capture, listening, name_taps, taps
 from engine.config import AtlasError
+from engine.edits import zero_head
 from engine.model.build import build
 from tests.engine.recipes import ASSEMBLIES, llama, part
 

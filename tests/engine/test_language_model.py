@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from engine import home
-from engine.capture import zero_head
 from engine.config import AtlasError, ClassHead, Patches, TokenHead, TransformerConfig
+from engine.edits import zero_head
 from engine.language_model import LanguageModel, Site, load
 from engine.model.build import build
 from engine.tokenizers import WordTokenizer
