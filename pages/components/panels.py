@@ -58,6 +58,13 @@ def sample(words: str) -> None:
     st.html(f'<p class="atlas-sample" dir="auto">{escape(words)}</p>')
 
 
+def pair(source: str, target: str) -> None:
+    """What is read and what is written for it, on one line; on two where they do not fit, the arrow with the target."""
+    read = f'<span dir="auto">{escape(source)}</span> '
+    written = f"→&nbsp;<bdi>{escape(target)}</bdi>"
+    st.html(f'<p class="atlas-sample atlas-pair">{read}<span>{written}</span></p>')
+
+
 def entry(title: str, summary: str = "", marked: bool = False) -> None:
     """One thing of a list, such as a model: its name, and a line about it."""
     here = " class='atlas-chosen'" if marked else ""

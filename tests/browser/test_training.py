@@ -34,4 +34,8 @@ def test_a_run_is_drawn_in_place_while_it_learns_and_stops_when_told(screen: Scr
     page.goto(f"{screen.server.url}/training?run=reverse-1&lang=zh")
     page.locator(".atlas-run p", has_text="已停止").wait_for()
     page.locator(CURVES).wait_for()
+    page.set_viewport_size({"width": 390, "height": 844})
+    where = "(one) => document.querySelector(one).getBoundingClientRect().y"
+    heading, start = (page.evaluate(where, one) for one in (".atlas-run h2", ".st-key-atlas-start button"))
+    assert heading < 400 < start, "on a phone the run comes first"
     assert screen.problems == []

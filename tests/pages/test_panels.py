@@ -56,6 +56,20 @@ def test_text_stands_as_it_is(text: str) -> None:
         assert "<b>" not in body
 
 
+def pair(source: str, target: str) -> None:
+    from pages.components import panels
+
+    panels.pair(source, target)
+
+
+def test_an_arrow_between_two_texts_stays_with_the_second() -> None:
+    (told,) = AppTest.from_function(pair, args=("<b>", "a & b")).run().get("html")
+    assert told.proto.body == (
+        '<p class="atlas-sample atlas-pair"><span dir="auto">&lt;b&gt;</span> '
+        "<span>→&nbsp;<bdi>a &amp; b</bdi></span></p>"
+    )
+
+
 def test_a_long_table_shows_its_beginning_and_says_so() -> None:
     def long() -> None:
         import pandas as pd

@@ -42,7 +42,7 @@ def test_before_the_first_run_the_trained_one_shows_what_can_be(open_app: Start)
     app = open_app("training", lang="en")
     assert not app.exception
     assert "No run yet" in html(app)
-    assert "mardi 3 juin 2025 → 2025-06-03" in html(app)
+    assert "mardi 3 juin 2025</span> <span>→&nbsp;<bdi>2025-06-03</bdi></span>" in html(app)
     assert "atlas-problem" not in html(app)
 
 
@@ -228,6 +228,21 @@ def test_a_damaged_run_is_one_sentence(open_app: Start) -> None:
     app = open_app("training", lang="en")
     assert not app.exception
     assert "The settings of the run are not JSON" in html(app)
+
+
+@pytest.mark.parametrize(
+    ("site", "head"),
+    [("encoder.layers.0.cross_attention", 0), ("decoder.layers.7.cross_attention", 0), (SITE, 5)],
+)
+def test_what_was_measured_of_another_model_counts_for_nothing(open_app: Start, site: str, head: int) -> None:
+    run = trained(made())
+    alignment = {"site": site, "head": head, "share": 0.5, "shares": {site: 6 * [0.5]}}
+    judged = {"exact": 0.5, "entropy": {site: 6 * [0.1]}, "alignment": alignment}
+    with run.folder.metrics.open("a") as file:
+        file.write(json.dumps({"step": 20, "evaluation": judged}) + "\n")
+    app = open_app("training", lang="en", run="reverse-1", probe="abcd")
+    assert "atlas-problem" not in html(app)
+    assert "cross · layer 0 · head 0, after step 20" in html(app)
 
 
 def test_another_run_is_chosen_from_the_list(open_app: Start) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
 from functools import partial
@@ -75,7 +74,7 @@ def show() -> None:
             panels.problem(sentence(error))
             st.button(_("Start"), key="atlas-start", type="primary", disabled=True)
             return
-        _example(resources_task(plan.config.task))
+        _example(resources.task(plan.config.task))
         words = _("Start {count} runs").format(count=count) if count > 1 else _("Start")
         st.button(
             f"{words} · Slurm" if place.settings else words, key="atlas-start", type="primary",
@@ -152,16 +151,7 @@ def _options(name: str) -> tuple[Task, dict[str, Any], Path | None]:
     if path is None and "path" in schema.get("required", ()):
         raise AtlasError(NO_FILE)
     options = {"name": name, **values, **({"path": str(path)} if path else {})}
-    return resources_task(options), options, path
-
-
-def resources_task(options: dict[str, Any]) -> Task:
-    path = options.get("path")
-    try:
-        changed = Path(path).stat().st_mtime if path else 0.0
-    except OSError:
-        changed = 0.0  # the task says what is wrong with its file
-    return resources.task(json.dumps(options, sort_keys=True), changed)
+    return resources.task(options), options, path
 
 
 def _model(task: Task, size: presets.SizeName) -> TransformerConfig:
@@ -197,5 +187,5 @@ def _example(task: Task) -> None:
     """What the task asks for, by an example that is never trained on."""
     example = task.suites(1)["held_out"][0]
     if isinstance(example.source, str) and example.target != example.source:
-        shown = f"{state.shorten(example.source, 60)} → " if example.source else ""
-        panels.sample(f"{shown}{state.shorten(example.target, 60)}")
+        source, target = state.shorten(example.source, 60), state.shorten(example.target, 60)
+        panels.pair(source, target) if source else panels.sample(target)

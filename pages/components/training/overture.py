@@ -33,4 +33,4 @@ def show() -> None:
     )
     plot(figure, key=KEY, label=TEXT, name="dates-attention")
     if trace.target:
-        panels.sample(f"{TEXT} → {trace.target.text}")
+        panels.pair(TEXT, trace.target.text)

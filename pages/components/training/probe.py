@@ -53,7 +53,7 @@ def show(run: Run, metrics: Metrics) -> None:
     )  # fmt: skip
     plot(drawn, key=KEY, label=_caption(info, step, found), name=f"{run.name}-attention")
     if trace.written and trace.target:
-        panels.sample(f"{probe} → {trace.target.text}")
+        panels.pair(probe, trace.target.text)
 
 
 def latest(metrics: Metrics) -> Mapping[str, Any]:
@@ -73,7 +73,8 @@ def _read(lm: LanguageModel, probe: str, found: Mapping[str, Any]) -> TextTrace:
         return lm.trace(probe, names=NAMES)
     size = lm.config.patches.height, lm.config.patches.width
     blank = [[0.0] * size[1]] * size[0]
-    return lm.trace_image(found["samples"][0]["source"] if found else blank, names=NAMES)
+    sources = [sample["source"] for sample in found.get("samples", ())]
+    return lm.trace_image(next((one for one in sources if not isinstance(one, str)), blank), names=NAMES)
 
 
 def _site(lm: LanguageModel, found: Mapping[str, Any]) -> tuple[str, int, int]:
@@ -105,19 +106,24 @@ def _picked(site: str, options: list[str]) -> None:
 
 
 def best_site(lm: LanguageModel, found: Mapping[str, Any]) -> str:
-    """By how often it looks at the true place; where none is known, the one whose attention is the sharpest."""
-    kinds = {site.sublayer + site.stack: kind for kind, site in lm.sites.items()}
+    """By how often it looks at the true place; where none is known, the one whose attention is the sharpest.
 
-    def named(site: str, head: int) -> str:
-        stack, _layers, layer, sublayer = site.split(".")
-        return f"{kinds[sublayer + stack]}.{layer}.{head}"
-
-    if known := found.get("alignment"):
-        return named(known["site"], known["head"])
+    What was measured may be another model's, in a folder from elsewhere: then it counts for nothing.
+    """
+    ours = {
+        (f"{site.stack}.layers.{layer}.{site.sublayer}", head): f"{kind}.{layer}.{head}"
+        for kind, site in lm.sites.items()
+        for layer in range(lm.config.stacks[site.stack].n_layers)
+        for head in range(lm.config.stacks[site.stack].n_heads)
+    }
+    known = found.get("alignment") or {}
+    if best := ours.get((known.get("site", ""), known.get("head", 0))):
+        return best
     heads = {
-        named(site, head): entropy
+        named: entropy
         for site, values in found.get("entropy", {}).items()
         for head, entropy in enumerate(values)
+        if (named := ours.get((site, head)))
     }
     return min(heads, key=heads.__getitem__) if heads else f"{[*lm.sites][-1]}.0.0"
 
@@ -134,8 +140,8 @@ def _caption(info: Glance, step: int, found: Mapping[str, Any]) -> str:
     """Which head, after which step, and how good it is by the latest evaluation."""
     place = info.place
     where = _named(f"{place.kind}.{place.layer}.{place.head}")
-    shares = (found.get("alignment") or {}).get("shares", {}).get(place.path)
-    if not shares:
+    shares = (found.get("alignment") or {}).get("shares", {}).get(place.path, ())
+    if place.head >= len(shares):
         sharpest = state.view().site is None and found.get("entropy")
         words = (
             _("{where}, after step {step}: the sharpest of all heads.")
