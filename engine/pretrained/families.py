@@ -20,10 +20,24 @@ and where it needs them
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
-from engine.config import AtlasError
-from engine.pretrained import bert, gpt2, gpt_neox, llama, marian, mistral, qwen2, qwen3, roberta, t5
+from engine.config import AtlasError, TransformerConfig
+from engine.pretrained import (
+    bert,
+    gpt2,
+    gpt_neox,
+    hf_config,
+    llama,
+    marian,
+    mistral,
+    qwen2,
+    qwen3,
+    roberta,
+    t5,
+)
 
 ALL: tuple[ModuleType, ...] = (llama, mistral, qwen2, qwen3, gpt2, gpt_neox, bert, roberta, t5, marian)
 FAMILIES: dict[str, ModuleType] = {family.NAME: family for family in ALL}
@@ -39,3 +53,21 @@ def named(name: str, families: Mapping[str, ModuleType], path: object) -> Module
             path=str(path), family=name, known=", ".join(families),
         )  # fmt: skip
     return families[name]
+
+
+def config(family: ModuleType, settings: dict[str, Any], path: Path) -> TransformerConfig:
+    """Our settings for those of a file. Raises AtlasError, which says that they are of `path`."""
+    try:
+        return family.config_from_hf(settings)
+    except AtlasError as error:
+        raise hf_config.of_file(path, error) from None
+
+
+def as_it_is(name: str, what: Any, settings: dict[str, Any]) -> Any:
+    """Most families keep each of our tensors as it is, in a tensor of its own."""
+    return what
+
+
+def none(settings: dict[str, Any]) -> tuple[int, ...]:
+    """Most families read every token that they know."""
+    return ()

@@ -19,7 +19,8 @@ from engine.model.transformer import DecoderOnly
 from engine.pretrained import catalogue, sources, vocabulary
 from engine.pretrained.__main__ import main
 from engine.pretrained.gguf_file import GgufFile
-from engine.pretrained.loader import Loaded, load
+from engine.pretrained.loaded import Loaded
+from engine.pretrained.loader import load
 from tests.engine.pretrained.checkpoints import Writer
 
 REFERENCE = Path(__file__).parent / "reference"

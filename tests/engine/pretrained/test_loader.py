@@ -12,7 +12,8 @@ from safetensors.torch import load_file, save_file
 
 from engine import room
 from engine.config import AtlasError
-from engine.pretrained import derived, loader
+from engine.pretrained import derived, vocabulary
+from engine.pretrained.hf_folder import HfFolder
 from engine.pretrained.loader import load
 from tests.engine.pretrained import checkpoints
 
@@ -159,7 +160,7 @@ def test_a_path_that_the_system_refuses_and_memory_that_runs_out(folder, monkeyp
     def run_out(*_):
         raise MemoryError
 
-    monkeypatch.setattr(loader.HfFolder, "tensor", run_out)
+    monkeypatch.setattr(HfFolder, "tensor", run_out)
     with pytest.raises(AtlasError, match="The memory ran out while"):
         load(folder)
 
@@ -184,7 +185,7 @@ def test_a_model_does_not_change_when_its_file_is_written_anew(folder):
 def test_the_second_load_is_the_first_one_without_the_gguf_file_being_read(gguf, monkeypatch):
     first = load(gguf)
     assert derived.size(gguf) > 4 * first.meta["parameters"]
-    monkeypatch.setattr(loader.vocabulary, "from_gguf", None)
+    monkeypatch.setattr(vocabulary, "from_gguf", None)
     second = load(gguf)
     assert second.meta == first.meta
     assert second.config == first.config
