@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor, nn
 
-LAYER = re.compile(
-    r"\w+\.layers\.\d+|\w+"
-)  # "encoder.layers.0", and what is in no layer: "embedding", "head"
+# "encoder.layers.0"; what a stack has beside its layers: "encoder.norm"; what is in no stack: "embedding", "head"
+LAYER = re.compile(r"\w+\.layers\.\d+|(?:encoder|decoder)\.\w+|\w+")
 
 
 def by_layer(values: Mapping[str, Tensor]) -> dict[str, float]:

@@ -136,6 +136,20 @@ def test_layers_are_drawn_by_their_logarithm_and_the_range_is_said():
     assert "0.010 … 100" in legend(spec)
 
 
+def test_what_is_in_no_layer_is_told_by_what_it_is_and_has_the_room_it_needs():
+    names = {
+        "embedding": "embedding", "encoder.positions": "encoder positions", "encoder.layers.11": "encoder 11",
+        "encoder.norm": "encoder final norm", "decoder": "decoder outside its layers", "head": "output",
+        "x<y": "x&lt;y",
+    }  # fmt: skip
+    layers = LayerMap("gradient_norms", tuple(names), np.array([2, 4]), np.ones((len(names), 2)), until=10)
+    for board in BOARDS:
+        layout = spec_of(layers, board=board)["layout"]
+        assert layout["yaxis"]["ticktext"] == [*names.values()]
+        left = layout["xaxis"]["domain"][0] * layout["width"] / layout["yaxis"]["tickfont"]["size"]
+        assert left >= 0.5 * len("decoder outside its layers"), "half an em a letter"
+
+
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("count", [1, 2, 6, 12, 24, 48])
 def test_names_of_any_number_of_layers_do_not_touch_each_other(board, count):

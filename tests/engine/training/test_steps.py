@@ -200,7 +200,8 @@ def test_the_scale_grows_again_after_many_good_steps() -> None:
 def test_layers_are_told_apart_by_name() -> None:
     assert layer_of("decoder.layers.12.self_attention.W_q.weight") == "decoder.layers.12"
     assert layer_of("embedding.table.weight") == "embedding"
-    assert layer_of("encoder.norm.weight") == "encoder"
+    assert layer_of("encoder.norm.weight") == "encoder.norm"
+    assert layer_of("decoder.positions.table.weight") == "decoder.positions"
 
 
 def test_a_look_gives_each_layers_gradient_and_how_far_it_moves() -> None:
@@ -230,7 +231,7 @@ def test_details_come_when_they_are_due_and_agree_with_the_whole() -> None:
     assert norms is not None
     assert ratios is not None
     assert norms.keys() == ratios.keys() == {
-        "embedding", "encoder", "encoder.layers.0", "decoder", "decoder.layers.0",
+        "embedding", "encoder.norm", "encoder.layers.0", "decoder.norm", "decoder.layers.0",
     }  # fmt: skip
     assert math.hypot(*norms.values()) == pytest.approx(records[1].gradient_norm, rel=1e-5)
     assert all(0 < ratio < 0.1 for ratio in ratios.values())
