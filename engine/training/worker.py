@@ -11,17 +11,15 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from engine.config import AtlasError
 from engine.training.runs import queue
 from engine.training.runs import status as statuses
 from engine.training.runs.folder import RunFolder
 from engine.training.runs.heartbeat import Heartbeat
+from engine.training.runs.holding import alone
 from engine.training.runs.processes import here
 from engine.training.runs.status import Sentence, State
 
@@ -45,16 +43,6 @@ def main(arguments: list[str] | None = None) -> int:
     finally:
         with suppress(AtlasError, OSError):
             queue.dispatch()  # the next one's turn, though no screen may be open
-
-
-@contextmanager
-def alone(folder: RunFolder) -> Iterator[None]:
-    """The system takes the lock from a process that ends, however it does."""
-    try:
-        with FileLock(folder.path / ".lock", timeout=0):
-            yield
-    except Timeout:
-        raise AtlasError("The run {name} is at work in another process.", name=folder.name) from None
 
 
 def work(folder: RunFolder) -> bool:

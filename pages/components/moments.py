@@ -52,7 +52,7 @@ class Trained:
     def learned(self) -> Task:
         """Raises AtlasError."""
         options = {**self.task, "path": str(self.data)} if self.data else {**self.task}
-        return resources.task(json.dumps(options), self.data.stat().st_mtime if self.data else 0.0)
+        return resources.task(options)
 
     def known(self) -> dict[str, Probe]:
         """Held-out texts with their answers."""

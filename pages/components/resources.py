@@ -13,7 +13,7 @@ import json
 import shutil
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from importlib.util import find_spec
@@ -129,12 +129,20 @@ def needed(path: str, written: int, _lm: LanguageModel, _task: Task) -> CutShare
     return cut_shares(_lm.model, _task, _task.suites(NEEDED)["held_out"])
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
-def task(options: str, changed: float) -> Task:
-    """The task that JSON describes, which keeps its vocabulary; `changed` is the time of the file it reads, else 0.
-
-    Raises AtlasError.
+def task(options: Mapping[str, Any]) -> Task:
+    """The task of that name and these options, which keeps its vocabulary, made anew when the file that it reads
+    changes. Raises AtlasError.
     """
+    path = options.get("path")
+    try:
+        changed = Path(path).stat().st_mtime if path else 0.0
+    except (OSError, ValueError):
+        changed = 0.0  # the task says what is wrong with its file
+    return _task(json.dumps(options, sort_keys=True), changed)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def _task(options: str, changed: float) -> Task:
     from engine.training.tasks import task_named
 
     return task_named(**json.loads(options))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from importlib.util import find_spec
@@ -113,3 +114,17 @@ def test_the_browser_gets_the_installed_plotly(tmp_path: Path, monkeypatch: pyte
         assert (tmp_path / "static" / "plotly.min.js").read_bytes() == installed.read_bytes()
         served = sorted(path.name for path in (tmp_path / "static").iterdir())
         assert served == ["plot.css", "plot.js", "plotly.min.js"], "and no half-written file"
+
+
+def test_a_task_is_made_anew_when_its_file_changes_and_says_itself_that_it_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resources, "_task", lambda options, changed: (options, changed))
+    path = tmp_path / "pairs.csv"
+    options = {"name": "own_pairs", "path": str(path)}
+    gone: object = resources.task(options)
+    path.touch()
+    there: object = resources.task(options)
+    assert gone == (json.dumps(options), 0.0)
+    assert there == (json.dumps(options), path.stat().st_mtime)
+    assert resources.task({"name": "copy"}) == ('{"name": "copy"}', 0.0)

@@ -28,12 +28,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, field_validator
 
 from engine.config import AtlasError, Settings, TransformerConfig
+from engine.model.size import parameters
 from engine.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
     from engine.training.tasks import Task
 
 START = "start"
+MOST_PARAMETERS = 10**12  # no machine trains more with this program
 FORMAT = 1  # of the folder; a later one may hold what this program does not know
 
 
@@ -57,6 +59,16 @@ class RunConfig(Settings):
     def _known(cls, value: int) -> int:
         if value > FORMAT:
             raise _newer(value)
+        return value
+
+    @field_validator("model")
+    @classmethod
+    def _of_a_size(cls, value: TransformerConfig) -> TransformerConfig:
+        if (count := parameters(value)) > MOST_PARAMETERS:
+            raise AtlasError(
+                "The model of this run would have {count} parameters, and no run may have more than {limit}.",
+                count=f"{count:.1e}", limit=f"{MOST_PARAMETERS:,}",
+            )  # fmt: skip
         return value
 
     @field_validator("task")

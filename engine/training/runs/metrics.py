@@ -12,19 +12,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from engine.config import AtlasError
+from engine.training.runs.drawable import is_record
 from engine.training.runs.folder import json_of
 
 Record = dict[str, Any]
-NUMBER = int | float | None
-NESTED = {"samples": list, "entropy": dict}  # of an evaluation, beside its numbers and its alignment
-MOST_STEPS = 1 << 53  # whole numbers that a figure's coordinates can hold
 
 
 class MetricsWriter:
@@ -83,7 +81,7 @@ class Metrics:
             record = json_of(line.decode())
         except (ValueError, RecursionError):
             return
-        if not _is_record(record):
+        if not is_record(record):
             return
         step = record["step"]
         if "resumed" in record:
@@ -93,33 +91,6 @@ class Metrics:
             self.evaluations.append(record)
         else:
             self.steps.append(record)
-
-
-def _is_record(record: Any) -> bool:
-    """Whether it can be drawn: its figures are numbers, by layer or of the whole, and its step is one of a run."""
-    if (
-        not isinstance(record, dict)
-        or type(step := record.get("step")) is not int
-        or not 0 <= step < MOST_STEPS
-    ):
-        return False
-    judged = record.get("evaluation", {})
-    return all(map(_is_figure, _without(record, ("evaluation",)))) and (
-        isinstance(judged, dict)
-        and all(isinstance(judged.get(name, kind()), kind) for name, kind in NESTED.items())
-        and isinstance(judged.get("alignment"), dict | None)
-        and all(isinstance(value, NUMBER) for value in _without(judged, (*NESTED, "alignment")))
-    )
-
-
-def _without(record: Record, names: Collection[str]) -> Iterator[Any]:
-    return (value for name, value in record.items() if name not in names)
-
-
-def _is_figure(value: Any) -> bool:
-    if isinstance(value, dict):
-        return all(isinstance(one, NUMBER) for one in value.values())
-    return isinstance(value, NUMBER)
 
 
 def read(path: Path) -> Metrics:

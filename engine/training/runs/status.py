@@ -9,13 +9,16 @@ A run that is paused, stopped, failed or interrupted can be started again and go
 from __future__ import annotations
 
 import math
+import re
 import time
+from string import Formatter
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from engine.config import AtlasError, Settings
 from engine.training.runs.folder import RunFolder, json_of, write_whole
+from engine.training.runs.holding import is_held
 from engine.training.runs.processes import Process
 
 State = Literal[
@@ -23,7 +26,11 @@ State = Literal[
 ]
 LauncherName = Literal["local", "slurm"]  # those of LAUNCHERS
 LIVE = ("starting", "running")  # a process is at work, or is said to be
-LOST_AFTER = 30.0  # seconds without a heartbeat, after which a process of another machine is taken for gone
+SILENT_AFTER = (
+    5.0  # seconds without a heartbeat, after which it is asked whether somebody holds the run at all
+)
+LOST_AFTER = 30.0  # the same, after which a process of another machine is taken for gone, whatever is held
+PLAIN = re.compile(r"(\.\d)?[a-z%]?")  # how a sentence may have its numbers written
 
 
 class Sentence(Settings):
@@ -35,6 +42,8 @@ class Sentence(Settings):
     @model_validator(mode="after")
     def _complete(self) -> Sentence:
         try:
+            if not all(map(_is_plain, Formatter().parse(self.template))):
+                raise ValueError("more than names")
             _ = self.error
         except Exception as error:  # whatever a template can do wrong
             raise AtlasError("{sentence} does not fit its values", sentence=repr(self.template)) from error
@@ -49,6 +58,14 @@ class Sentence(Settings):
         return cls(
             template=error.template, values={name: _plain(value) for name, value in error.values.items()}
         )
+
+
+def _is_plain(part: tuple[str, str | None, str | None, str | None]) -> bool:
+    """Whether a part of a template only says a value: no path into it, and no width that fills the memory."""
+    _text, name, spec, conversion = part
+    return name is None or (
+        name.isidentifier() and not conversion and PLAIN.fullmatch(spec or "") is not None
+    )
 
 
 def _plain(value: Any) -> Any:
@@ -131,7 +148,10 @@ def _gone(status: Status) -> Status:
 def _is_there(process: Process | None, folder: RunFolder) -> bool:
     if process is None:
         return False
-    return process.is_alive if process.is_local else _silence(folder) < LOST_AFTER
+    if process.is_local:
+        return process.is_alive
+    silence = _silence(folder)
+    return silence < SILENT_AFTER or (silence < LOST_AFTER and is_held(folder))
 
 
 def _silence(folder: RunFolder) -> float:

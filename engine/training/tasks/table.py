@@ -71,9 +71,13 @@ def _rows(path: str) -> Iterator[Row]:
 
 
 def _delimiter(text: str) -> str:
-    """The one that cuts the first line in two; a comma where none does, which is then refused."""
-    first = text.lstrip("\n").split("\n", 1)[0]
-    return next((mark for mark in DELIMITERS if len(next(csv.reader([first], delimiter=mark))) == 2), ",")
+    """The one that cuts the first row in two; a comma where none does, which is then refused."""
+    return next((mark for mark in DELIMITERS if _cells_of_first(text, mark) == 2), ",")
+
+
+def _cells_of_first(text: str, mark: str) -> int:
+    """Of the first row that has any: a cell in quotes may have several lines."""
+    return next((len(cells) for cells in csv.reader(io.StringIO(text), delimiter=mark) if cells), 0)
 
 
 def _checked(cells: list[str], path: str, line: int) -> Row:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from html import escape
 from typing import TypeVar
@@ -62,8 +61,7 @@ def guessed(run: Run) -> Guessing:
     data, options = run.folder.data(run.config), run.config.task
     if data:
         options = {**options, "path": str(data)}
-    task = resources.task(json.dumps(options), data.stat().st_mtime if data else 0.0)
-    return guessing(task, run.config.model)
+    return guessing(resources.task(options), run.config.model)
 
 
 def last(name: str, content: object, build: Callable[[], T]) -> T:

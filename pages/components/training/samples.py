@@ -27,7 +27,7 @@ def show(metrics: Metrics) -> None:
     last = metrics.evaluations[-1]
     words = _("After step {step}; underlined: wrong, struck out: missing.")
     panels.paragraph(words.format(step=f"{last['step']:,}"))
-    label, rows = escape(_("Samples")), "".join(map(row, last["evaluation"]["samples"]))
+    label, rows = escape(_("Samples")), "".join(map(row, last["evaluation"].get("samples", ())))
     head = "".join(f"<th scope='col'>{escape(word)}</th>" for word in ("", _("source"), _("written")))
     st.html(
         f"<div class='atlas-table atlas-samples' role='region' tabindex='0' aria-label='{label}'>"

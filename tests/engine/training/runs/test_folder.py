@@ -41,6 +41,16 @@ def test_nonsense_is_one_sentence(text: str, says: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_model_that_no_machine_could_hold_is_one_sentence(settings: RunConfig) -> None:
+    values = json.loads(settings.to_json())
+    stack = {"n_layers": 1, "n_heads": 1}
+    values["model"] = {"vocab_size": 20, "d_model": 10**12, "max_len": 8, "decoder": stack}
+    with pytest.raises(
+        AtlasError, match=r"would have 1\.2e\+25 parameters, .* more than 1,000,000,000,000\."
+    ):
+        RunConfig.from_json(json.dumps(values))
+
+
 @pytest.mark.parametrize("content", [None, b"\xff"])
 def test_a_folder_without_readable_settings_is_no_run(tmp_path: Path, content: bytes | None) -> None:
     if content:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -10,6 +11,14 @@ import pytest
 from engine.config import AtlasError
 from engine.training.runs import metrics
 from engine.training.runs.metrics import Metrics, MetricsWriter
+
+SAMPLES = [{"source": "六月", "target": "6", "written": "7"}]
+SITE = "decoder.layers.0.cross_attention"
+
+
+def aligned(**said: object) -> str:
+    """A line that tells of a best head."""
+    return json.dumps({"step": 2, "evaluation": {"alignment": {"site": SITE, "head": 0, "share": 1, **said}}})
 
 
 @pytest.fixture
@@ -48,10 +57,10 @@ def test_only_what_came_since_is_read(path: Path) -> None:
 def test_evaluations_stand_apart(path: Path) -> None:
     with MetricsWriter(path) as writer:
         writer.append({"step": 1, "loss": 0.5})
-        writer.append({"step": 1, "evaluation": {"exact": 0.25, "samples": ["六月"]}})
+        writer.append({"step": 1, "evaluation": {"exact": 0.25, "samples": SAMPLES}})
     found = metrics.read(path)
     assert found.steps == [{"step": 1, "loss": 0.5}]
-    assert found.evaluations == [{"step": 1, "evaluation": {"exact": 0.25, "samples": ["六月"]}}]
+    assert found.evaluations == [{"step": 1, "evaluation": {"exact": 0.25, "samples": SAMPLES}}]
 
 
 def test_a_line_in_the_writing_is_read_once_it_is_whole(path: Path) -> None:
@@ -129,7 +138,22 @@ def test_a_disk_that_takes_only_a_part_is_asked_again(path: Path, monkeypatch: p
         '{"step": 2, "evaluation": {"exact": "all"}}',
         '{"step": 2, "evaluation": {"samples": "x"}}',
         '{"step": 2, "evaluation": {"alignment": 3}}',
-        r'{"step": 2, "evaluation": {"samples": [{"written": "\ud800"}]}}',
+        r'{"step": 2, "evaluation": {"samples": [{"source": "", "target": "", "written": "\ud800"}]}}',
+        '{"step": 2, "loss": 1' + 400 * "0" + "}",
+        '{"step": 2, "evaluation": {"samples": ["abc"]}}',
+        '{"step": 2, "evaluation": {"samples": [{"source": "a", "target": "b"}]}}',
+        '{"step": 2, "evaluation": {"samples": [{"source": 1, "target": "b", "written": "c"}]}}',
+        '{"step": 2, "evaluation": {"samples": [{"source": [], "target": "b", "written": "c"}]}}',
+        '{"step": 2, "evaluation": {"samples": [{"source": [[1], [1, 2]], "target": "b", "written": "c"}]}}',
+        '{"step": 2, "evaluation": {"entropy": 1}}',
+        '{"step": 2, "evaluation": {"entropy": {"head": [1]}}}',
+        f'{{"step": 2, "evaluation": {{"entropy": {{"{SITE}": 1}}}}}}',
+        f'{{"step": 2, "evaluation": {{"entropy": {{"{SITE}": []}}}}}}',
+        f'{{"step": 2, "evaluation": {{"entropy": {{"{SITE}": [1, null]}}}}}}',
+        f'{{"step": 2, "evaluation": {{"entropy": {{"{SITE}": ["high"]}}}}}}',
+        aligned(),
+        aligned(head=1, shares={SITE: [1]}),
+        aligned(share="all", shares={SITE: [1]}),
     ],
 )
 def test_lines_that_no_figure_could_draw_are_passed_over(path: Path, line: str) -> None:
@@ -141,9 +165,36 @@ def test_lines_that_no_figure_could_draw_are_passed_over(path: Path, line: str) 
     assert (numbers(found), found.evaluations) == ([1, 3], [])
 
 
+@pytest.mark.parametrize(
+    "judged",
+    [
+        {},
+        {"loss": float("nan"), "best": True, "aligned_accuracy": None, "alignment": None},
+        {"samples": [{"source": [[0.0, 1], [1, 0]], "target": "3", "written": ""}]},
+        {"entropy": {SITE: [0.5, 1]}, "samples": [], "alignment": {}},
+        {
+            "alignment": {
+                "site": SITE,
+                "head": 1,
+                "share": 0.5,
+                "shares": {SITE: [0, 0.5]},
+                "masses": {SITE: [0, 0]},
+            }
+        },
+    ],
+)
+def test_evaluations_of_every_kind_are_read(path: Path, judged: dict[str, object]) -> None:
+    with MetricsWriter(path) as writer:
+        writer.append({"step": 2, "evaluation": judged})
+    assert len(metrics.read(path).evaluations) == 1
+
+
 def test_a_character_beyond_the_first_plane_is_text(path: Path) -> None:
-    path.write_text(r'{"step": 1, "evaluation": {"samples": ["\ud83d\ude00"]}}' + "\n")
-    assert metrics.read(path).evaluations == [{"step": 1, "evaluation": {"samples": ["😀"]}}]
+    path.write_text(
+        r'{"step": 1, "evaluation": {"samples": [{"source": "a", "target": "b", "written": "\ud83d\ude00"}]}}'
+        "\n"
+    )
+    assert metrics.read(path).evaluations[0]["evaluation"]["samples"][0]["written"] == "😀"
 
 
 def test_curves_that_are_a_folder_are_told(path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import get_args
 
@@ -14,6 +15,7 @@ import pytest
 from engine.config import AtlasError
 from engine.training.runs import status as statuses
 from engine.training.runs.folder import RunFolder
+from engine.training.runs.holding import alone, is_held
 from engine.training.runs.launcher import LAUNCHERS
 from engine.training.runs.processes import Process, here
 from engine.training.runs.status import Sentence, Status
@@ -75,14 +77,26 @@ def test_a_run_that_ends_well_between_two_looks_is_not_called_interrupted(
     assert statuses.read(folder).state == "finished"
 
 
-@pytest.mark.parametrize(("silent", "state"), [(0, "running"), (20, "running"), (40, "interrupted")])
-def test_another_machines_process_is_known_by_its_heartbeat(
-    folder: RunFolder, silent: int, state: str
+@pytest.mark.parametrize(
+    ("silent", "held", "state"),
+    [(0, False, "running"), (3, False, "running"), (7, False, "interrupted"), (7, True, "running"),
+     (20, True, "running"), (40, True, "interrupted")],
+)  # fmt: skip
+def test_another_machines_process_is_known_by_its_heartbeat_and_by_what_it_holds(
+    folder: RunFolder, silent: int, held: bool, state: str
 ) -> None:
     statuses.write(folder, Status(state="running", process=ELSEWHERE))
     written = time.time() - silent
     os.utime(folder.status, (written, written))
-    assert statuses.read(folder).state == state
+    with alone(folder) if held else nullcontext():
+        assert statuses.read(folder).state == state
+
+
+def test_to_ask_whether_a_run_is_held_does_not_hold_it(folder: RunFolder) -> None:
+    assert not is_held(folder)
+    with alone(folder):
+        assert is_held(folder)
+    assert not is_held(folder)
 
 
 def test_no_clock_decides_about_a_process_of_this_machine(folder: RunFolder, monkeypatch) -> None:
@@ -96,6 +110,9 @@ def test_no_clock_decides_about_a_process_of_this_machine(folder: RunFolder, mon
     "content", [b"", b"{", b"[]", b'{"state": "resting"}', b"\xff", b'{"new": 1}',
                 b'{"error": {"template": "{x}"}}',
                 b'{"error": {"template": "{", "values": {}}}',
+                b'{"error": {"template": "{x.__class__}", "values": {"x": 1}}}',
+                b'{"error": {"template": "{x!r}", "values": {"x": "y"}}}',
+                b'{"error": {"template": "{x:999}", "values": {"x": 1}}}',
                 b'{"error": {"template": "", "values": {"template": 1}}}'],
 )  # fmt: skip
 def test_a_damaged_status_is_an_interruption_that_can_be_started_again(

@@ -106,6 +106,14 @@ def test_links_and_strangers_stay_behind(run: RunFolder, tmp_path: Path) -> None
             lambda run: run.config.write_text(run.config.read_text().replace("dates", "cooking")),
             "no task 'cooking'",
         ),
+        (
+            lambda run: run.config.write_text(
+                run.config.read_text()
+                .replace('"d_model": 16', '"d_model": 1000000000000')
+                .replace('"d_k": 8', '"d_k": null')
+            ),
+            r"would have .* parameters, and no run may have more than",
+        ),
         (lambda run: run.snapshot(2).write_bytes(b"x" * 100), r"step-000002\.safetensors cannot be copied"),
     ],
 )

@@ -39,6 +39,8 @@ def write(tmp_path: Path) -> Write:
         ("  good  , yes ", ("good", "yes")),
         ('say "hi",yes', ('say "hi"', "yes")),
         ('"two\nlines",yes', ("two\nlines", "yes")),
+        ('"two\nlines";yes', ("two\nlines", "yes")),
+        ('"three,\n\nlines"\tyes', ("three,\n\nlines", "yes")),
         ("cafe\u0301,yes", ("caf\u00e9", "yes")),
         ("昨天很好,是", ("昨天很好", "是")),
     ],
