@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from engine.analysis.head_walk import HeadPlace, check, locate, token_rows
+from engine.analysis.head_place import HeadPlace, check, locate, token_rows
 from engine.edits import cut_lines
 from engine.training.probe import Places, Probe
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.analysis.head_walk import HeadPlace, Taps, locate, token_rows
+from engine.analysis.head_place import HeadPlace, locate, token_rows
+from engine.analysis.head_taps import Taps
 
 if TYPE_CHECKING:
     from engine.language_model import LanguageModel, TextTrace

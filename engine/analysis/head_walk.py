@@ -13,35 +13,18 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from engine.analysis.head_place import HeadPlace, check, locate, token_rows
+from engine.analysis.head_taps import Taps
 from engine.analysis.strokes import STROKES
-from engine.config import AtlasError
-from engine.errors import is_whole, need_kind, shown
 
 if TYPE_CHECKING:  # figures read these dataclasses, and need no torch for it
     from engine.capture import Trace
     from engine.language_model import LanguageModel, TextTrace
     from engine.model.positions import Rope
-    from engine.tokenizers import Encoding, Token
+    from engine.tokenizers import Token
 
 MAX_COLUMNS = 40  # of shorter inputs every key has a column
 WINDOW = 32  # of longer ones this many
-
-
-@dataclass(frozen=True)
-class HeadPlace:
-    """Where a head sits. `kind` is self, masked or cross; counts start at 0."""
-
-    kind: str
-    stack: str
-    sublayer: str
-    layer: int
-    head: int
-    kv_head: int
-    n_heads: int
-
-    @property
-    def path(self) -> str:
-        return f"{self.stack}.layers.{self.layer}.{self.sublayer}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,6 +136,7 @@ def walk_head(
     such attention, layer, head or token, and when one of these numbers is none.
     """
     place = locate(lm, kind, layer, head)
+    stack = lm.config.stacks[place.stack]
     queries, keys = token_rows(trace, place)
     check(query, len(queries.tokens), "query")
     check(focus, len(keys.tokens), "key")
@@ -163,8 +147,7 @@ def walk_head(
     q, k = (rotation.q, rotation.k) if rotation else (taps.row("q"), read[0])
     scores, scaled, biased = taps.row("scores"), taps.row("scaled"), taps.row("biased")
     masked_row = taps.row("masked")
-    core = lm.config.stacks[place.stack].core
-    strokes = STROKES[core](masked_row)
+    strokes = STROKES[stack.core](masked_row)
     z = taps.heads("z")
     residual = f"{place.path}_residual"
     return HeadWalk(
@@ -181,19 +164,19 @@ def walk_head(
         q=taps.row("q"),
         k=read[0],
         v=read[1],
-        projected_with_bias=lm.config.stacks[place.stack].attention_bias,
-        projected_then_normed=lm.config.stacks[place.stack].qk_norm,
+        projected_with_bias=stack.attention_bias,
+        projected_then_normed=stack.qk_norm,
         rotation=rotation,
         products=q * k,
         scores=scores[list(shown)],
-        scale=lm.config.stacks[place.stack].scale,
+        scale=stack.scale,
         score_range=(float(scores.min()), float(scores.max())),
         scaled_range=(float(scaled.min()), float(scaled.max())),
         scaled=scaled[list(shown)],
         bias=None if np.array_equal(scaled, biased) else (biased - scaled)[list(shown)],
         masked=masked_row[list(shown)],
         hidden=tuple(reason(lm, place, bool(taps.visible[query, key]), query, key) for key in shown),
-        core=core,
+        core=stack.core,
         top=strokes.top,
         positive=strokes.positive[list(shown)],
         total=strokes.divisor,
@@ -206,49 +189,13 @@ def walk_head(
         out=taps.at(f"{place.path}.out"),
         resid_pre=taps.at(f"{residual}.resid_pre"),
         resid_post=taps.at(f"{residual}.resid_post"),
-        normed_after=normed_after(lm, place),
+        normed_after=stack.placement == "post",
     )
-
-
-def locate(lm: LanguageModel, kind: str, layer: int, head: int) -> HeadPlace:
-    """The head's address. Raises AtlasError for an attention, layer or head the model does not have."""
-    if not hasattr(lm, "sites"):
-        raise AtlasError("a head is looked for in a model, as load gives it, not in {given}", given=shown(lm))
-    need_kind("the kind of attention", kind, str)
-    if kind not in lm.sites:
-        raise AtlasError(
-            "{model} has no {kind} attention; it has: {known}",
-            model=lm.title, kind=kind, known=", ".join(lm.sites),
-        )  # fmt: skip
-    site = lm.sites[kind]
-    stack = lm.config.stacks[site.stack]
-    check(layer, stack.n_layers, "layer")
-    check(head, stack.n_heads, "head")
-    group = stack.n_heads // (stack.n_kv_heads or stack.n_heads)
-    return HeadPlace(kind, site.stack, site.sublayer, layer, head, head // group, stack.n_heads)
-
-
-def check(index: int, count: int, what: str) -> None:
-    if not is_whole(index) or not 0 <= index < count:
-        raise AtlasError(
-            "{what} {index} does not exist: there are {count}", what=what, index=shown(index), count=count
-        )
 
 
 def strongest_key(chain: Trace, place: HeadPlace, query: int) -> int:
     """The key that gets most of a query's weight; the first of equals."""
     return int(chain[f"{place.path}.weights"][0, place.head, query].argmax())
-
-
-def token_rows(trace: TextTrace, place: HeadPlace) -> tuple[Encoding, Encoding]:
-    """The tokens that ask and the tokens that are read."""
-    texts = getattr(trace, "texts", {})
-    for stack in (place.stack, *["encoder"] * (place.kind == "cross")):
-        if stack not in texts:
-            raise AtlasError(
-                "a trace of this model has a text of the {stack}, and what was given has none", stack=stack
-            )
-    return texts[place.stack], texts["encoder" if place.kind == "cross" else place.stack]
 
 
 def columns(n_keys: int, focus: int) -> tuple[int, ...]:
@@ -257,58 +204,6 @@ def columns(n_keys: int, focus: int) -> tuple[int, ...]:
         return tuple(range(n_keys))
     start = min(max(0, focus - WINDOW // 2), n_keys - WINDOW)
     return tuple(range(start, start + WINDOW))
-
-
-class Taps:
-    """The taps of one sub-layer, first sentence of the batch, as float64 arrays. Raises AtlasError for NaN and ∞."""
-
-    def __init__(self, trace: Trace, place: HeadPlace, query: int) -> None:
-        self.trace, self.place, self.query = trace, place, query
-
-    def numbers(self, name: str, *index: int | slice | list[int]) -> np.ndarray:
-        """A tap, or one part of it; -∞ is what the mask gives."""
-        values = self.trace.array(name, 0, *index)
-        odd = values[~np.isfinite(values) & ~(np.isneginf(values) & name.endswith(".masked"))]
-        if odd.size:
-            raise AtlasError(
-                "{name} holds {number}, of which nothing can be drawn: look for a weight or an edit that is no "
-                "number, or load the model in another dtype",
-                name=name, number="NaN" if np.isnan(odd).any() else "∞",
-            )  # fmt: skip
-        return values
-
-    def array(self, name: str) -> np.ndarray:
-        return self.numbers(name).astype(np.float64)
-
-    def pick(self, tap: str, *index: int | slice | list[int]) -> np.ndarray:
-        """One part of a tap of this sub-layer; picked before it is widened, because a whole one can be large."""
-        return self.numbers(f"{self.place.path}.{tap}", *index).astype(np.float64)
-
-    def at(self, name: str) -> np.ndarray:
-        """(d_model,) a residual-stream tap at the query's position."""
-        return self.array(name)[self.query]
-
-    def row(self, tap: str) -> np.ndarray:
-        """The query's row of this head: (key,) of a score matrix, (d_k,) of q."""
-        return self.pick(tap, self.place.head, self.query)
-
-    def per_key(self, tap: str, shown: tuple[int, ...]) -> np.ndarray:
-        return self.pick(tap, self.place.kv_head, list(shown))
-
-    def heads(self, tap: str) -> np.ndarray:
-        return self.pick(tap, slice(None), self.query)
-
-    @property
-    def matrix(self) -> np.ndarray:
-        return self.numbers(f"{self.place.path}.weights", self.place.head).astype(np.float32)
-
-    @property
-    def visible(self) -> np.ndarray:
-        return self.trace.array(f"{self.place.path}.visible", 0)
-
-
-def normed_after(lm: LanguageModel, place: HeadPlace) -> bool:
-    return lm.config.stacks[place.stack].placement == "post"
 
 
 def memory(trace: TextTrace, taps: Taps) -> np.ndarray:

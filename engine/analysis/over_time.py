@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from engine.analysis.head_place import HeadPlace
 from engine.analysis.head_scores import RISING
-from engine.analysis.head_walk import HeadPlace
 from engine.training.probe import Probe
 
 

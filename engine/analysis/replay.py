@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from engine.analysis.head_place import locate, token_rows
 from engine.analysis.head_scores import Looked, scores
-from engine.analysis.head_walk import locate, token_rows
 from engine.analysis.over_time import Look, OverTime
 from engine.config import AtlasError
 from engine.training.probe import Probe

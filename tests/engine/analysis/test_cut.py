@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from engine.analysis.cut import cut, cutting
-from engine.analysis.head_walk import locate
+from engine.analysis.head_place import locate
 from engine.config import AtlasError
 from engine.language_model import load
 from engine.training.probe import Probe

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from engine.analysis.found_heads import found_heads
-from engine.analysis.head_walk import HeadPlace
+from engine.analysis.head_place import HeadPlace
 from engine.analysis.over_time import Look, OverTime
 from engine.training.probe import Probe
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.analysis.glance import Glance
-from engine.analysis.head_walk import HeadPlace
+from engine.analysis.head_place import HeadPlace
 from engine.analysis.lines import LayerMap, Line, Mark, Panel
 from engine.figures.axes import powers, round_half
 from engine.figures.boards import BOARDS
@@ -163,6 +163,18 @@ def test_names_of_any_number_of_layers_do_not_touch_each_other(board, count):
     assert axis["tickvals"][0] == 0
     assert row * min(np.diff(axis["tickvals"]), default=1) >= min(axis["tickfont"]["size"] * 1.2, row * count)
     assert heat["y"] == list(range(count)), "each has its row, named or not"
+
+
+def test_a_step_that_is_led_to_is_marked_in_every_panel_that_reaches_it():
+    layers = LayerMap("gradient_norms", ("embedding",), np.array([2, 4]), np.ones((1, 2)), until=40)
+    parts = [Panel("loss", (line(),), 40), Panel("gradient_norm", (line(),), 30), layers]
+    layout = curves_spec(parts, theme=LIGHT, board=BOARDS["wide"], translate=str, mark=31)["layout"]
+    assert [(one["xref"], one["yref"], one["x0"], one["x1"]) for one in layout["shapes"]] == [
+        ("x", "y domain", 31, 31), ("x3", "y3 domain", 31, 31),
+    ]  # fmt: skip
+    said = [(one["xanchor"], one["xref"]) for one in layout["annotations"] if one["text"] == "step 31"]
+    assert said == [("right", "x"), ("right", "x3")]
+    assert spec_of(*parts)["layout"]["shapes"] == []
 
 
 def test_nothing_at_all_is_a_figure_too():

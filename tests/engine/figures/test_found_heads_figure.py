@@ -9,7 +9,7 @@ import pytest
 
 from engine.analysis.found_heads import FoundHead, RunHeads
 from engine.analysis.glance import Glance
-from engine.analysis.head_walk import HeadPlace
+from engine.analysis.head_place import HeadPlace
 from engine.figures.found_heads import found_heads_figure, found_heads_spec, opened
 from engine.figures.found_heads_sheet import FORMS, arrange
 from engine.figures.theme import DARK, LIGHT

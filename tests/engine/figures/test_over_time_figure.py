@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.analysis.head_walk import HeadPlace
+from engine.analysis.head_place import HeadPlace
 from engine.analysis.over_time import Look, OverTime
 from engine.figures.over_time import over_time_figure, over_time_spec
 from engine.figures.over_time_play import FORMS, Play

@@ -10,7 +10,7 @@ import pytest
 
 from engine.analysis.evidence import Grid
 from engine.analysis.glance import Glance
-from engine.analysis.head_walk import HeadPlace
+from engine.analysis.head_place import HeadPlace
 from engine.figures.clinic.pair import FORMS as PAIRS
 from engine.figures.clinic.panels import panel_spec
 from engine.figures.found_heads import found_heads_spec
