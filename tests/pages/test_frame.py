@@ -149,3 +149,10 @@ def test_the_app_is_there_before_torch_is() -> None:
     imports = ", ".join(f"pages.components.{name}" for name in names)
     code = f"import sys, {imports}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_what_runs_shows_first_waits_for_no_tables() -> None:
+    parts = ("compare", "cut", "details", "diagnosis", "heads", "replay", "table")
+    imports = ", ".join(f"pages.components.runs.{part}" for part in parts)
+    code = f"import sys, {imports}; sys.exit(bool({{'pandas', 'torch'}} & sys.modules.keys()))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

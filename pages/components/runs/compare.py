@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pandas as pd
 import streamlit as st
 
 from engine.analysis.curves import overlaid
@@ -70,6 +69,8 @@ def settings(names: Sequence[str]) -> None:
     elif not found:
         panels.paragraph(_("These runs have the same settings in everything that is learned from."))
     else:
+        import pandas as pd  # the first picture does not wait for it
+
         rows = [{_("setting"): setting} | {name: _said(value) for name, value in values.items()}
                 for setting, values in found.items()]  # fmt: skip
         with st.container(key="atlas-runs-differences"):

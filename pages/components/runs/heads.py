@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import streamlit as st
 
 from engine.analysis.found_heads import FoundHead, RunHeads, found_heads
@@ -20,6 +20,9 @@ from pages.components.language import _, language, sentence
 from pages.components.moments import Trained
 from pages.components.plot import plot, room, sheet, theme_name
 from pages.components.state import ViewState
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KEY = "atlas-runs-heads"
 GO = "atlas-runs-heads-go"
@@ -123,6 +126,8 @@ def _named(reading: Reading, head: FoundHead) -> str:
 
 def table(heads: list[tuple[Reading, FoundHead]]) -> pd.DataFrame:
     """One row a found head."""
+    import pandas as pd  # the first picture does not wait for it
+
     return pd.DataFrame(
         [
             {

@@ -43,7 +43,8 @@ def choose() -> Shown | None:
     row, busy = controls.row(), st.container(key="atlas-busy")
     with row:
         trained = _trained(known)
-        lm = trained.model()
+        with busy, st.spinner(_("Opening {model} …").format(model=trained.title)):
+            lm = trained.model()
         if lm.config.patches:
             panels.paragraph(_(IMAGES).format(title=trained.title))
             return None

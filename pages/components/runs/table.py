@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
 import streamlit as st
 
 from engine.training import runs
@@ -16,6 +15,9 @@ from engine.training.tasks import TASKS
 from pages.components import panels, resources, state
 from pages.components.language import N_, _, language
 from pages.components.training import controls
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 AT_FIRST = 8  # rows
 UNREADABLE = "unreadable"
@@ -64,6 +66,8 @@ def _task(name: str) -> str:
 
 def frame(known: Sequence[Run]) -> pd.DataFrame:
     """One row a run."""
+    import pandas as pd  # without runs, and on stage, there is no table that would need it
+
     return pd.DataFrame([row(run) for run in known])
 
 
@@ -159,9 +163,9 @@ def _cell(column: str, line: dict[str, Any]) -> str:
     elif column == "step":
         said = f"{value:,} / {line['steps']:,}"
     elif column in ("exact", "alignment"):
-        said = "–" if pd.isna(value) else f"{value:.2f}"
+        said = "–" if value is None or value != value else f"{value:.2f}"
     elif column == "loss":
-        said = "–" if pd.isna(value) else f"{value:.3f}"
+        said = "–" if value is None or value != value else f"{value:.3f}"
     else:
         said = str(value)
     number = " class='atlas-number'" if column in ("step", "loss", "exact", "alignment") else ""
