@@ -40,14 +40,24 @@ def curves(
 
 
 def curves_spec(
-    parts: Sequence[Panel | LayerMap], *, theme: Theme, board: Board, translate: Translate
+    parts: Sequence[Panel | LayerMap],
+    *,
+    theme: Theme,
+    board: Board,
+    translate: Translate,
+    mark: int | None = None,
 ) -> dict:
-    """The figure as plotly.js reads it, panels in rows of `board.columns`; what holds for all of them on top."""
+    """The figure as plotly.js reads it, panels in rows of `board.columns`; what holds for all of them on top.
+
+    mark: a step that somebody is led to, marked in each panel whose axis has it.
+    """
     shared = [*names_of_runs(parts, theme, board), *means(parts, translate)]
     board = replace(board, head=board.head + round(LEADING * board.note * len(shared)))
     sheet = Sheet(theme, board, translate, len(parts))
     for index, part in enumerate(parts):
         draw_map(sheet, index, part) if isinstance(part, LayerMap) else draw_lines(sheet, index, part)
+        if mark is not None and mark <= part.until:
+            sheet.mark(index, mark, part.until)
     for row, words in enumerate(shared):
         sheet.write(0, LEADING * board.note * (row + 0.45), words, board.note, theme.muted)
     return {"data": sheet.traces, "layout": sheet.layout(), "frames": []}

@@ -26,7 +26,7 @@ ALONE = {"embedding": N_("embedding"), "head": N_("output")}
 def draw_map(sheet: Sheet, index: int, layers: LayerMap) -> None:
     """Darker is more, by the logarithm; the range is that of the numbers, and stands beside the title."""
     names = [escape(named(layer, sheet.translate)) for layer in layers.layers]
-    room = max([sheet.board.names, *(text_width(name) * sheet.board.note for name in names)])
+    room = max([sheet.board.names, *((text_width(name) + 0.8) * sheet.board.note for name in names)])
     slot, theme = sheet.board.slot(index, room), sheet.theme
     rows = list(range(len(names)))
     # of many layers as many are named, from the first one on, as stand below each other without touching

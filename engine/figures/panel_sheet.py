@@ -26,6 +26,7 @@ class Sheet:
         self.traces: list[Trace] = []
         self.axes: dict[str, Trace] = {}
         self.annotations: list[Trace] = []
+        self.shapes: list[Trace] = []
 
     @property
     def height(self) -> int:
@@ -45,6 +46,20 @@ class Sheet:
         }  # fmt: skip
         self.axes[f"yaxis{number}"] = {**plain, "domain": up, "anchor": f"x{number}", **y}
         return {"xaxis": f"x{number}", "yaxis": f"y{number}"}
+
+    def mark(self, index: int, step: int, until: int) -> None:
+        """A dotted line through a panel at a step, and which it is, on the side where there is more room."""
+        axis, color = str(index + 1) if index else "", self.theme.query
+        place = {"xref": f"x{axis}", "yref": f"y{axis} domain"}
+        line = {"color": color, "width": self.board.note / 8, "dash": "dot"}
+        self.shapes.append({**place, "type": "line", "x0": step, "x1": step, "y0": 0, "y1": 1, "line": line})
+        left = step > until / 2
+        self.annotations.append({
+            **place, "x": step, "y": 1, "yanchor": "top", "xanchor": "right" if left else "left",
+            "xshift": -3 if left else 3, "showarrow": False, "borderpad": 1, "bgcolor": self.theme.ground,
+            "text": self.translate("step {step}").format(step=f"{step:,}"),
+            "font": {"size": self.board.note, "color": color},
+        })  # fmt: skip
 
     def write(self, x: float, y: float, text: str, size: float, color: str) -> None:
         """Words that begin at a place of the sheet, in pixels."""
@@ -73,7 +88,8 @@ class Sheet:
     def layout(self) -> Trace:
         return {
             "width": self.board.width, "height": self.height, "margin": {"l": 0, "r": 0, "t": 0, "b": 0},
-            **self.axes, "annotations": self.annotations, "paper_bgcolor": self.theme.ground, "plot_bgcolor": CLEAR,
+            **self.axes, "annotations": self.annotations, "shapes": self.shapes,
+            "paper_bgcolor": self.theme.ground, "plot_bgcolor": CLEAR,
             "font": {"family": FONT, "color": self.theme.ink}, "showlegend": False, "hovermode": "closest",
             "hoverlabel": {
                 "bgcolor": self.theme.surface, "bordercolor": self.theme.rule,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from engine.training.runs import Run
+from pages.components.training import view
 from tests.pages.test_frame import html
 from tests.pages.training_runs import made, trained
 
@@ -43,6 +45,8 @@ def test_findings_have_their_numbers_their_steps_and_their_cases(open_app: Start
     assert "Looked at: " in said
     ways = links(app)
     assert f"run={run.name}" in ways["gradient norm, step 50"]
+    assert "step=50" in ways["gradient norm, step 50"]
+    assert "step=" not in ways["Gradients explode"]
     assert "case=gradients_explode" in ways["Gradients explode"]
     assert "symptom=nan" in ways["Gradients explode"]
 
@@ -75,3 +79,17 @@ def test_a_run_at_work_is_looked_at_as_far_as_it_is(open_app: Start) -> None:
     app = open_app("runs", lang="en", run=run.name)
     assert not app.exception
     assert "Looked at: " in html(app)
+
+
+def test_a_finding_leads_to_its_step_on_the_curves(open_app: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    marks, spec = [], view.curves_spec
+    monkeypatch.setattr(
+        view, "curves_spec", lambda *parts, **how: marks.append(how["mark"]) or spec(*parts, **how)
+    )
+    run = stuck()
+    app = open_app("training", lang="en", run=run.name, step="30")
+    assert not app.exception
+    assert set(marks) == {30}
+    app.session_state["atlas.view"] = app.session_state["atlas.view"].model_copy(update={"step": 12})
+    app.run()
+    assert set(marks) == {30, 12}, "drawn again, not what was drawn before"

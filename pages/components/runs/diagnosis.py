@@ -95,7 +95,7 @@ def _card(run: Run, finding: Finding) -> None:
         )
         with st.container(horizontal=True, gap="small", key=f"atlas-finding-ways-{finding.rule}"):
             view = state.view().model_copy(update={"run": run.name})
-            _link("training", curve, view)
+            _link("training", curve, view.model_copy(update={"step": finding.step}))
             for name in finding.cases:
                 case = case_named(name)
                 _link(

@@ -109,7 +109,7 @@ def _leave(names: list[str]) -> None:
 
 
 def _choose(name: str) -> None:
-    state.update(run=name, probe=None, site=None)
+    state.update(run=name, probe=None, site=None, step=None)
 
 
 def order(run: Run) -> tuple[int, float]:

@@ -89,7 +89,7 @@ def _start(plan: Plan, axes: dict[str, list[Any]], place: Place) -> None:
         made = sweep.create(plan.config, axes, plan.data)
         for run in made:
             place.prepare(run)
-        state.update(run=made[0].name, probe=None, site=None)
+        state.update(run=made[0].name, probe=None, site=None, step=None)
         runs.start_all([run.name for run in made], place.launcher)
 
 

@@ -117,11 +117,12 @@ def _look_back(run: Run) -> None:
 
 
 def figure(key: str, run: Run, metrics: Metrics, build: Callable[[int], Sequence[Panel | LayerMap]]) -> None:
-    """Panels over the steps of the whole run."""
+    """Panels over the steps of the whole run; the step of the view, to which a finding leads, is marked."""
     assert run.config is not None
     form, theme, until = "talk" if state.view().talk else room(key), theme_name(), run.config.training.steps
+    step = state.view().step
     drawn = kept(
-        key, (run.name, metrics.offset, len(metrics.steps), until, form, theme, language()),
-        lambda: sheet(curves_spec(build(until), theme=THEMES[theme], board=BOARDS[form], translate=_)),
+        key, (run.name, metrics.offset, len(metrics.steps), until, step, form, theme, language()),
+        lambda: sheet(curves_spec(build(until), theme=THEMES[theme], board=BOARDS[form], translate=_, mark=step)),
     )  # fmt: skip
     plot(drawn, key=key, label=_("{run}: curves").format(run=run.title), name=run.name)
