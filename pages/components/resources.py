@@ -24,6 +24,7 @@ import streamlit as st
 
 from engine.config import AtlasError
 from engine.pretrained import sources
+from engine.training.runs import queue
 from engine.training.runs.metrics import Metrics
 from pages.components import library, weights
 
@@ -355,3 +356,4 @@ def _warm_up() -> None:
     # Streamlit collects garbage after each run; torch's objects make that 100 ms a click, frozen ones none.
     gc.collect()
     gc.freeze()
+    queue.keep()  # a run whose turn it is begins, whichever screen is open

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from tests.browser.screen import Screen
 from tests.browser.server import served
@@ -31,3 +32,16 @@ def test_a_server_that_is_gone_is_told(
         os.kill(server.pid, signal.SIGTERM)
         lost.wait_for(timeout=30_000)
         context.close()
+
+
+def test_nothing_is_sent_by_a_name_that_a_slow_browser_may_have_forgotten(screen: Screen) -> None:
+    frames: list[bytes | str] = []
+    screen.page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: frames.append(frame)))
+    screen.open("/attention")
+    for _ in range(2):
+        screen.page.locator(".st-key-atlas-talk button").click()
+        screen.settle()
+    sent = [ForwardMsg.FromString(frame) for frame in frames if isinstance(frame, bytes)]
+    kinds = [message.WhichOneof("type") for message in sent]
+    assert "delta" in kinds
+    assert "ref_hash" not in kinds

@@ -2,13 +2,14 @@
 
 There is no process that keeps the queue. Whoever changes something looks whether a waiting run can begin: the screen
 that starts one, the process of a run that ends, and whoever calls `dispatch`, as a screen with runs does every second
-or two. So where a process is killed and the app that started it is gone, the next run begins when somebody looks. No
-torch here.
+or two, and the app every few, whoever looks (`keep`). So where a process is killed and the app is gone, the next run
+begins when the app is started again. No torch here.
 """
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -24,6 +25,7 @@ from engine.training.runs.launcher import LAUNCHERS
 from engine.training.runs.status import Sentence, Status
 
 LIMIT = "queue.json"  # beside the runs
+EVERY = 3.0  # seconds between two looks of an app that nobody looks at
 PATIENCE = 20.0  # seconds; whoever holds the lock does so for milliseconds
 
 
@@ -85,6 +87,20 @@ def dispatch() -> None:
                 if statuses.read(folder) == known[folder]:  # nobody has changed it meanwhile
                     statuses.write(folder, status)
             fill()
+
+
+def keep(every: float = EVERY) -> threading.Event:
+    """Dispatches again and again, from a thread of its own, until the event that it returns is set."""
+    over = threading.Event()
+
+    def go_on() -> None:
+        while not over.wait(every):
+            with suppress(Exception):  # whatever is wrong with the folders, screens say it
+                if (home() / "runs").is_dir():
+                    dispatch()
+
+    threading.Thread(target=go_on, name="queue", daemon=True).start()
+    return over
 
 
 def fill() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,30 @@ def test_one_is_at_work_and_the_others_begin_in_the_order_they_were_asked_for(na
     ends(names[0], "failed")
     queue.dispatch()
     assert launched.names == [names[2], names[0], names[1]]
+
+
+def test_the_next_begins_by_itself_after_one_that_was_killed(names, launched) -> None:
+    for name in names[:2]:
+        runs.start(name)
+    over = queue.keep(every=0.01)
+    try:
+        folder = runs.folder_of(names[0])
+        gone = here().model_copy(update={"began": "0"})
+        statuses.write(folder, statuses.read(folder).but(state="running", process=gone))
+        for _ in range(1000):
+            if launched.names == names[:2]:
+                break
+            time.sleep(0.01)
+    finally:
+        over.set()
+    assert launched.names == names[:2]
+
+
+def test_an_app_that_has_no_runs_makes_no_folder_for_them(home: Path) -> None:
+    over = queue.keep(every=0.001)
+    time.sleep(0.05)
+    over.set()
+    assert not home.exists()
 
 
 def test_start_pressed_again_starts_nothing(names, launched) -> None:
