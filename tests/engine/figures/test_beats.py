@@ -6,10 +6,11 @@ import pytest
 
 from engine.analysis.head_walk import HeadWalk, walk_head
 from engine.config import Rope
-from engine.figures import beats
+from engine.figures.beats.reading import position, projections
+from engine.figures.beats.weighing import mask
 from engine.figures.ledger import ledger_spec
 from engine.figures.sheet import FORMATS
-from engine.figures.theme import LIGHT
+from engine.figures.theme import LIGHT, number
 from tests.engine import recipes
 
 
@@ -22,23 +23,23 @@ def walk_of(**changes) -> HeadWalk:
 
 @pytest.mark.parametrize(("normed", "made"), [(False, " = x W_q = "), (True, " = norm(x W_q) = ")])
 def test_queries_and_keys_are_told_as_they_are_made(normed, made):
-    told = [words for words, _ in beats.projections(walk_of(qk_norm=normed), str).equation]
+    told = [words for words, _ in projections(walk_of(qk_norm=normed), str).equation]
     assert [words for words in told if "W_" in words] == [made, made.replace("W_q", "W_k"), " = x W_v = "]
 
 
 @pytest.mark.parametrize(("fraction", "partner"), [(1.0, 4), (0.5, 2), (0.25, 1)])
 def test_the_pair_that_turns_is_one_that_does(fraction, partner):
     walk = walk_of(positions=Rope(fraction=fraction))
-    told = "".join(words for words, _ in beats.position(walk, str).equation)
+    told = "".join(words for words, _ in position(walk, str).equation)
     assert walk.rotation is not None
     before, after = walk.k[3], walk.rotation.k[3]
     pair = next(i for i in range(partner) if f" [{i}, {i + partner}] = " in told)
-    assert f"({beats.number(before[pair])}, {beats.number(before[pair + partner])})" in told
-    said = beats.position(walk, str).sentence
+    assert f"({number(before[pair])}, {number(before[pair + partner])})" in told
+    said = position(walk, str).sentence
     assert said.startswith(
         "Pairs of" if partner == 4 else f"The first {2 * partner} of 8 numbers in q and k turn"
     )
-    assert told.endswith(f"({beats.number(after[pair])}, {beats.number(after[pair + partner])})")
+    assert told.endswith(f"({number(after[pair])}, {number(after[pair + partner])})")
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_the_pair_that_turns_is_one_that_does(fraction, partner):
 def test_the_mask_says_what_hides_how_many_keys(window, query, begins, ends, remark):
     lm = recipes.language_model(recipes.llama(window=window))
     walk = walk_head(lm, lm.trace("abcdef"), kind="masked", layer=1, head=0, query=query, focus=3)
-    said = beats.mask(walk, str).sentence
+    said = mask(walk, str).sentence
     assert (said[: len(begins)], said[-len(ends) :]) == (begins, ends)
     drawn = ledger_spec(walk, theme=LIGHT, form=FORMATS["wide"], translate=str)["data"]
     assert any(remark in trace.get("text", []) for trace in drawn)
