@@ -42,12 +42,13 @@ class Heartbeat:
         return status
 
     def _pace(self, status: Status) -> dict[str, float]:
-        """How fast the run is, and how long it will take, from the latest heartbeats."""
+        """How fast the run is, and how long it will take: from the latest heartbeats, else from all of its steps."""
         self._beats.append((time.monotonic(), status.step))
         (then, earlier), (now, step) = self._beats[0], self._beats[-1]
-        if step <= earlier:
+        made, took = (step - earlier, now - then) if step > earlier else (step, status.seconds)
+        if not made or not took:
             return {}
-        rate = (step - earlier) / (now - then)
+        rate = made / took
         return {"rate": rate, "seconds_left": (status.steps - step) / rate}
 
     def _go_on(self) -> None:

@@ -41,7 +41,9 @@ def _told(found: Forecast) -> str:
     words = (
         _("about {time}, as {run} needed").format(time=duration(found.seconds), run=found.run)
         if found.run
-        else _("about {time}, by a few steps timed just now").format(time=duration(found.seconds))
+        else _("about {time} if little else computes, by a few steps timed just now").format(
+            time=duration(found.seconds)
+        )
     )
     return f"{words}, {found.device}"
 

@@ -65,6 +65,17 @@ def test_a_run_that_slowed_down_is_told_by_what_it_does_now(beat: Heartbeat, clo
     assert found.rate == 1.0
 
 
+def test_how_long_is_known_from_the_first_step_on_and_while_one_takes_long(
+    beat: Heartbeat, clocks: Clocks
+) -> None:
+    beat.tell(step=2, seconds=8.0)
+    assert (beat.write().rate, beat.write().seconds_left) == (0.25, 392.0)  # 98 steps are left
+    for _ in range(30):  # an evaluation
+        clocks.steady += 1.0
+        found = beat.write()
+    assert (found.rate, found.seconds_left) == (0.25, 392.0)
+
+
 def test_what_is_over_has_no_pace(beat: Heartbeat, clocks: Clocks) -> None:
     beat.write()
     clocks.steady += 1.0
