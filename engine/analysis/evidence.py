@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from engine.errors import N_
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -23,6 +25,11 @@ class Measure:
     mended: float | str | None
     unit: str = ""
     timed: bool = False
+
+    @classmethod
+    def of_shares(cls, label: str, broken: float, mended: float) -> Measure:
+        """Of shares from 0 to 1, told in per cent."""
+        return cls(label, 100 * broken, 100 * mended, "%")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +59,15 @@ class Curves:
     timed: bool = False
 
 
+QUERIES_AND_KEYS = (N_("query"), N_("key"))
+
+
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """The same matrix of both listings, (row, column); hidden: which cells may not be seen, or None."""
+    """The same matrix of both listings, (row, column); hidden: which cells may not be seen, or None.
+
+    axes: what its rows and its columns are, where the quantity does not say it.
+    """
 
     quantity: str
     rows: tuple[str, ...]
@@ -63,6 +76,7 @@ class Grid:
     mended: np.ndarray
     hidden_broken: np.ndarray | None = None
     hidden_mended: np.ndarray | None = None
+    axes: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.rows), len(self.columns))

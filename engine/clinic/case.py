@@ -10,19 +10,22 @@ from functools import lru_cache
 from textwrap import dedent
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from engine.analysis.evidence import Evidence
 from engine.clinic.symptoms import SYMPTOMS
 from engine.config import N_
+from engine.settings import Settings
 
 
-class CaseSettings(BaseModel):
+class CaseSettings(Settings):
     """What a visitor may change of a case; each adds its own fields, with limits and defaults."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    seed: int = Field(default=0, ge=0, le=9999, title=N_("Seed"))
+class SeededSettings(CaseSettings):
+    """Of a case that draws something."""
+
+    seed: int = Field(default=0, ge=0, le=9999, title=N_("Random seed"))
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,9 @@ def over_steps(values: list[float], label: str = "") -> tuple[Curve, ...]:
     return (Curve(np.arange(1, len(values) + 1), np.array(values), label),)
 
 
-def loss_curves(broken: Learned, mended: Learned) -> Curves:
+def loss_curves(broken: Learned, mended: Learned, log: bool = False) -> Curves:
     """Nats a letter, of each step."""
-    return Curves(N_("loss"), N_("step"), over_steps(broken.losses), over_steps(mended.losses))
+    return Curves(N_("loss, nats"), N_("step"), over_steps(broken.losses), over_steps(mended.losses), log)
 
 
 def norm_curves(broken: Learned, mended: Learned) -> Curves:

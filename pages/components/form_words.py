@@ -61,6 +61,30 @@ WORDS = {
 }
 
 
+# What may be chosen -> what it is called, where that is more than the value with blanks.
+OPTIONS = {
+    "more_data": N_("more text"),
+    "dropout": N_("dropout"),
+    "label_smoothing": N_("label smoothing"),
+    "learned": N_("learned"),
+    "sinusoidal": N_("sinusoidal"),
+    "shaw": "Shaw",
+    "t5": "T5",
+    "rope": "RoPE",
+    "alibi": "ALiBi",
+    "xavier_uniform": "Xavier",
+    "kaiming": "Kaiming",
+    "torch": N_("torch's own rule"),
+    "normal": N_("a normal distribution"),
+}
+
+
+def option(value: object) -> str:
+    """What a value that may be chosen is called: Q4_0 is a name and stays as it is."""
+    said = str(value)
+    return _(OPTIONS.get(said, said.replace("_", " ") if said.islower() else said))
+
+
 def word(name: str, title: str) -> str:
     """The title that the settings give the field; one that is only made of its name gives way to a term."""
     made = title == name.replace("_", " ").title()

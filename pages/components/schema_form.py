@@ -15,7 +15,7 @@ from typing import Any
 import streamlit as st
 from pydantic import BaseModel
 
-from pages.components.form_words import word
+from pages.components.form_words import option, word
 from pages.components.language import _
 
 Schema = Mapping[str, Any]
@@ -120,8 +120,10 @@ def kind_of(schema: Schema) -> str:
 
 
 def choice(form: Form, path: str, schema: Schema, default: Any) -> Any:
-    value = form.kept(path, default)
-    st.selectbox(label(path, schema), schema["enum"], format_func=plain, **form.widget(path, value))
+    value, names = form.kept(path, default), {one: option(one) for one in schema["enum"]}
+    st.selectbox(
+        label(path, schema), schema["enum"], format_func=names.__getitem__, **form.widget(path, value)
+    )
     return value
 
 
@@ -157,7 +159,8 @@ def number(form: Form, path: str, schema: Schema, default: Any) -> float | int |
         low = schema["exclusiveMinimum"] + 1
     st.number_input(
         label(path, schema), min_value=None if low is None else convert(low),
-        max_value=None if high is None else convert(high), step=convert(1) if whole else stride(default),
+        max_value=None if high is None else convert(high),
+        step=schema.get("multipleOf", 1) if whole else stride(default),
         format="%d" if whole else "%g", placeholder=_("none") if schema.get("nullable") else plain(str(default)),
         **form.widget(path, None if value is None else convert(value)),
     )  # fmt: skip

@@ -127,6 +127,27 @@ def test_while_it_runs_the_page_says_so_and_then_shows_it(open_app: Start, bench
     assert len(bench.asked) == 1
 
 
+class Late(Future[Evidence]):
+    """Is measured right after somebody has looked whether it is."""
+
+    looks = 0
+
+    def done(self) -> bool:
+        self.looks += 1
+        return self.looks > 1
+
+
+def test_what_is_measured_between_two_looks_is_shown_all_the_same(
+    open_app: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Late()
+    late.set_result(FOUND)
+    monkeypatch.setattr(resources, "measured", lambda case, settings: late)
+    app = open_app("clinic", lang="en", case=CASE)
+    assert "in 1.2 s." in html(app)
+    assert "atlas-measures" in html(app)
+
+
 def test_going_elsewhere_takes_back_what_waits(open_app: Start, bench: FakeBench) -> None:
     bench.answer = None
     app = open_app("clinic", lang="en", case=CASE)
@@ -183,13 +204,38 @@ def test_a_link_with_settings(open_app: Start, bench: FakeBench) -> None:
     assert bench.asked[-1][1]["seed"] == 3
 
 
-@pytest.mark.parametrize("wrong", ["seed:many", "seed:-1", "seed:99999", "nothing:1", "seed", "seed:1,seed"])
+def test_every_setting_of_every_case_comes_back_from_its_link() -> None:
+    for case in map(case_named, NAMES):
+        for name, schema in case.settings.model_json_schema()["properties"].items():
+            other = next(
+                value
+                for value in (*schema.get("enum", ()), schema.get("minimum"), schema.get("maximum"))
+                if value not in (None, schema["default"])
+            )
+            changed = case.settings.model_validate({name: other})
+            link = choice.written(changed)
+            assert link == f"{name}:{other}"
+            assert case.settings.model_validate(choice.read(case, link or "")) == changed
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("seed:many", "settings were left out: Seed must be a whole number, not 'many'."),
+        ("seed:-1", "settings were left out: Seed must be at least 0, not -1."),
+        ("seed:99999", "settings were left out: Seed must be at most 9999, not 99999."),
+        ("seed:1.5", "settings were left out: Seed must be a whole number, not 1.5."),
+        ("nothing:1", "settings were left out: There is no setting called nothing."),
+        ("seed", "cannot be “seed”"),
+        ("seed:1,seed", "cannot be “seed:1,seed”"),
+    ],
+)
 def test_settings_that_cannot_be_are_noted_and_left_out(
-    open_app: Start, bench: FakeBench, wrong: str
+    open_app: Start, bench: FakeBench, wrong: str, told: str
 ) -> None:
     app = open_app("clinic", lang="en", case=CASE, settings=wrong)
     assert not app.exception
-    assert "cannot be" in html(app)
+    assert told in html(app).replace("&#x27;", "'")
     assert bench.asked == [(CASE, case_named(CASE).settings().model_dump(mode="json"))]
 
 
@@ -266,7 +312,8 @@ def test_lines_that_differ_are_marked_and_equal_ones_stand_side_by_side() -> Non
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (64, "64"), (0.0, "0"), (-3.0, "−3"), (12345.0, "12,345"), (0.935, "0.935"), (0.123456, "0.1235"),
+        (64, "64"), (0.0, "0"), (-3.0, "−3"), (12345.0, "12,345"),
+        (16777216.0, "16,777,216"), (0.935, "0.935"), (0.123456, "0.1235"),
         (0.99999, "1"), (1e-7, "1.000e−7"), (float("nan"), "NaN"), (float("inf"), "∞"), (float("-inf"), "−∞"),
         ("Error", "Error"), (None, "–"),
     ],

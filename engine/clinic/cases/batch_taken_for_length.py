@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.analysis.evidence import Evidence, Grid, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.influence import influence
 from engine.clinic.known_words import LETTERS, known_word
 from engine.config import N_
@@ -19,7 +19,7 @@ from engine.language_model import load
 HEADS = 4
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     letters: int = Field(default=6, ge=2, le=LETTERS, title=N_("Letters of each text"))
 
 
@@ -51,8 +51,9 @@ def run(settings: Settings) -> Evidence:
         ),
         panels=(
             Grid(
-                N_("influence of a letter (column) on the output at a letter (row), of both texts"),
+                N_("influence of a letter on the outputs, of both texts"),
                 letters, letters, by_letter(bad, (first, second)), by_letter(good, (first, second)),
+                axes=(N_("output at this letter"), N_("of this letter")),
             ),
         ),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import nn
 
 from engine.analysis.evidence import Curve, Curves, Evidence, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.practice import SYMBOLS, Batch, decoder, learn, recall, right
 from engine.config import N_, Learned, Positions, Rope, Shaw, Sinusoidal, T5Buckets
 
@@ -25,10 +25,10 @@ RELATIVE: dict[str, Positions] = {
 }
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     absolute: Literal["learned", "sinusoidal"] = Field(default="learned", title=N_("Positions, absolute"))
     relative: Literal["shaw", "t5", "rope"] = Field(default="shaw", title=N_("Positions, relative"))
-    steps: int = Field(default=250, ge=100, le=400, title=N_("Steps"))
+    steps: int = Field(default=250, ge=100, le=400, title=N_("Training steps"))
 
 
 def by_place(settings: Settings, **stack: Any) -> nn.Module:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from statistics import median
 from typing import Literal
 
 import numpy as np
@@ -25,11 +24,8 @@ Vectors = Float[Tensor, "head pos d_k"]
 
 
 class Settings(CaseSettings):
-    cure: Literal["one_kernel", "window"] = Field(default="one_kernel", title=N_("Cure"))
-    longest: int = Field(
-        default=1024, ge=256, le=2048, multiple_of=256, title=N_("Tokens of the longest text")
-    )
-    window: int = Field(default=64, ge=32, le=128, multiple_of=32, title=N_("Tokens in a window"))
+    longest: Literal[256, 512, 1024, 2048] = Field(default=1024, title=N_("Tokens of the longest text"))
+    window: int = Field(default=0, ge=0, le=128, multiple_of=32, title=N_("Tokens in a window; 0: none"))
 
 
 def written_down(q: Tensor, k: Tensor, v: Tensor, window: int) -> Tensor:
@@ -61,16 +57,13 @@ def in_blocks(q: Tensor, k: Tensor, v: Tensor, window: int) -> tuple[Tensor, Ten
 
 
 def run(settings: Settings) -> Evidence:
-    lengths = [n for n in (128, 256, 512, 1024, 2048) if n <= settings.longest]
-    longest, window = lengths[-1], settings.window if settings.cure == "window" else 0
+    longest, window = settings.longest, settings.window
+    lengths = [n for n in (128, 256, 512, 1024, 2048) if n <= longest]
     keys = 2 * window or longest  # that a query is multiplied with, hidden or not
-    slow, fast = (
-        np.array([timed(each, n, window, settings.seed) for n in lengths])
-        for each in (written_down, one_kernel)
-    )
+    slow, fast = (np.array([timed(each, n, window) for n in lengths]) for each in (written_down, one_kernel))
     return Evidence(
         measures=(
-            Measure(N_("Bytes for scores that are written down"), 4 * HEADS * longest**2, None),
+            Measure(N_("Memory for scores that are written down"), 4e-6 * HEADS * longest**2, None, "MB"),
             Measure(N_("Time at the longest"), float(slow[-1]), float(fast[-1]), "ms", timed=True),
             Measure(N_("Times as long for twice the length"), growth(slow), growth(fast), timed=True),
             Measure(N_("Scores of one layer at the longest"), HEADS * longest**2, HEADS * longest * keys),
@@ -84,9 +77,9 @@ def run(settings: Settings) -> Evidence:
     )  # fmt: skip
 
 
-def timed(listing: Callable[..., Tensor], n: int, window: int, seed: int) -> float:
-    """Milliseconds, the median of some times."""
-    generator = torch.Generator().manual_seed(seed)
+def timed(listing: Callable[..., Tensor], n: int, window: int) -> float:
+    """Milliseconds, the shortest of some times: the others waited for other programs. Numbers do not matter."""
+    generator = torch.Generator().manual_seed(0)
     q, k, v = torch.randn(3, HEADS, n, WIDTH, generator=generator)
     times = []
     with torch.no_grad():
@@ -94,7 +87,7 @@ def timed(listing: Callable[..., Tensor], n: int, window: int, seed: int) -> flo
             begun = time.perf_counter()
             listing(q, k, v, window)
             times.append(1000 * (time.perf_counter() - begun))
-    return median(times)
+    return min(times)
 
 
 def growth(times: np.ndarray) -> float:

@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import nn
 
 from engine.analysis.evidence import Evidence, Measure, Writing, Writings
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.config import N_, TransformerConfig
 from engine.language_model import load
 from engine.model.build import build
@@ -17,13 +17,13 @@ from engine.model.slots import drawn_by
 from engine.training.objectives import objective_of
 from engine.training.recipes import task_of
 
-TEXTS, SHOWN = 100, 4
+TEXTS, SHOWN = 100, 2
 
 Answers = Callable[[nn.Module], list[str]]
 
 
-class Settings(CaseSettings):
-    dropout: float = Field(default=0.1, ge=0.01, le=0.5, title=N_("Dropout"))
+class Settings(SeededSettings):
+    dropout: float = Field(default=0.1, ge=0.01, le=0.5, title=N_("Probability of dropout"))
 
 
 def left_on(model: nn.Module, answers: Answers) -> list[str]:
@@ -60,9 +60,10 @@ def run(settings: Settings) -> Evidence:
             ),
         ),
         panels=(
-            Writings(N_("Letters to be reversed, read twice"), tuple(
-                Writing(example.text, " · ".join(twice(broken, at)), " · ".join(twice(mended, at)), example.target)
+            Writings(N_("Letters to be reversed, each text read twice"), tuple(
+                Writing(example.text, broken[reading][at], mended[reading][at], example.target)
                 for at, example in enumerate(examples[:SHOWN])
+                for reading in range(2)
             )),
         ),
     )  # fmt: skip
@@ -81,18 +82,14 @@ def same(some: Sequence[str], others: Sequence[str]) -> int:
     return sum(one == other for one, other in zip(some, others, strict=True))
 
 
-def twice(readings: list[list[str]], at: int) -> list[str]:
-    return [reading[at] for reading in readings]
-
-
 CASE = Case(
     name="dropout_at_inference",
     symptoms=("batch", "good_loss_bad_text"),
     title=N_("Dropout is still on when the model answers"),
     happens=N_(
         "A model is in training mode from its making on. Unless eval() is called, each reading drops other numbers, "
-        "and the same text is answered now so, now so. With no_grad no gradient is kept, but dropout is drawn all "
-        "the same. Here it is put into the model Reverse that comes along, whose weights learned without it."
+        "and the same text is answered differently each time. With no_grad no gradient is kept, but dropout is drawn "
+        "all the same. Here it is put into the model Reverse that comes along, whose weights learned without it."
     ),
     check=N_("Read one text twice: the logits must be the same to the last bit. Print model.training."),
     cure=N_("Call eval() before answering, and train() before the next step of training."),

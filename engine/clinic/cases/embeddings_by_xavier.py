@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.analysis.evidence import Curve, Curves, Evidence, Grid, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.config import N_
 from engine.model.positions import Sinusoidal
 
@@ -21,7 +21,7 @@ TEXT = ("the", "cat", "saw", "the", "dog", "and", "the", "dog", "saw", "the", "b
 VOCABULARIES = (20, 100, 1_000, 5_000, 20_000)
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     vocabulary: int = Field(default=37_000, ge=20, le=50_000, title=N_("Vocabulary"))
     d_model: int = Field(default=512, ge=16, le=512, title="d_model")
 
@@ -51,7 +51,9 @@ def run(settings: Settings) -> Evidence:
         measures=(
             Measure(N_("Size of a word's numbers (rms)"), rms(bad), rms(good)),
             Measure(N_("Size of a position's numbers (rms)"), rms(places), rms(places)),
-            Measure(N_("Share of the word in what the first layer reads"), share(bad, places), share(good, places)),
+            Measure.of_shares(
+                N_("Share of the word in what the first layer reads"), share(bad, places), share(good, places)
+            ),
         ),
         panels=(
             Grid(

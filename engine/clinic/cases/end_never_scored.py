@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from engine.analysis.evidence import Curve, Curves, Evidence, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.copying import (
     LETTERS_AT_MOST,
     TASK,
@@ -29,7 +29,7 @@ from engine.training.tasks import exact
 PAD, END = TASK.tokenizer.pad_id, TASK.tokenizer.eos_id
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     steps: int = Field(default=150, ge=50, le=300, title=N_("Training steps"))
 
 
@@ -53,14 +53,14 @@ def run(settings: Settings) -> Evidence:
     (bad_losses, bad), (good_losses, good) = (outcome(loss, settings) for loss in (broken, mended))
     return Evidence(
         measures=(
-            Measure(N_("Texts that end by themselves"), ended(bad), ended(good)),
-            Measure(N_("Whole texts written right"), exact(examples, bad), exact(examples, good)),
-            Measure(N_("Texts that begin right"), begun(bad, targets), begun(good, targets)),
+            Measure.of_shares(N_("Texts that end by themselves"), ended(bad), ended(good)),
+            Measure.of_shares(N_("Whole texts written right"), exact(examples, bad), exact(examples, good)),
+            Measure.of_shares(N_("Texts that begin right"), begun(bad, targets), begun(good, targets)),
             Measure(N_("Loss of the last step"), last(bad_losses), last(good_losses), "nats"),
         ),
         panels=(
             writings(examples, bad, good),
-            Curves(N_("loss"), N_("step"), (bad_losses,), (good_losses,), log=True),
+            Curves(N_("loss, nats"), N_("step"), (bad_losses,), (good_losses,), log=True),
         ),
     )  # fmt: skip
 

@@ -10,14 +10,14 @@ from pydantic import Field
 from torch import nn
 
 from engine.analysis.evidence import Evidence, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.practice import Batch, Learned, decoder, learn, letters, loss_curves, norm_curves
 from engine.config import N_, NormConfig
 
 RATE, STEPS = 0.3, 80
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     layers: int = Field(default=4, ge=1, le=4, title=N_("Layers"))
     bound: float = Field(default=1.0, ge=0.1, le=5.0, title=N_("Bound of the gradient's norm"))
 
@@ -47,7 +47,7 @@ def run(settings: Settings) -> Evidence:
             Measure(N_("First step whose loss is not a number"), first_lost(broken), first_lost(mended)),
             Measure(N_("Gradient norm of the first step"), broken.norms[0], mended.norms[0]),
         ),
-        panels=(loss_curves(broken, mended), norm_curves(broken, mended)),
+        panels=(loss_curves(broken, mended, log=True), norm_curves(broken, mended)),
     )
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor
 
 from engine.analysis.evidence import Evidence, Measure, Writing, Writings
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.config import N_
 from engine.decoding import GREEDY, Sampling
 from engine.decoding.filters import Chooser
@@ -22,7 +22,7 @@ PROMPTS, SHOWN, GIVEN, WRITTEN, PIECE = 12, 4, 16, 160, 12
 Written = list[list[int]]
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     temperature: float = Field(default=0.8, ge=0.0, le=2.0, title=N_("Temperature"))
     top_p: float = Field(default=0.9, ge=0.1, le=1.0, title=N_("Top-p"))
     penalty: float = Field(default=1.0, ge=1.0, le=2.0, title=N_("Repetition penalty"))
@@ -33,14 +33,14 @@ def likeliest(go_on: Callable[[Sampling], Written], drawn: Sampling) -> Written:
 
 
 def sampled(go_on: Callable[[Sampling], Written], drawn: Sampling) -> Written:
-    """Drawn from the few likeliest: Sampling(temperature=0.8, top_p=0.9)."""
+    """Drawn from the few likeliest, as the temperature and top-p say."""
     return go_on(drawn)
 
 
 def run(settings: Settings) -> Evidence:
     lm, task = load("text"), task_of("text")
     beginnings = [example.target for example in task.suites(PROMPTS, settings.seed)["held_out"]]
-    beginnings.sort(key=lambda text: "  " in text[:GIVEN])  # those that begin with words are shown
+    beginnings.sort(key=lambda text: sum(not char.isalpha() for char in text[:GIVEN]))  # words are shown
     ids = torch.tensor([lm.tokenizer.ids(text)[:GIVEN] for text in beginnings])
     drawn = Sampling(
         temperature=settings.temperature,

@@ -9,14 +9,14 @@ from pydantic import Field
 from torch import nn
 
 from engine.analysis.evidence import Evidence, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.practice import CHANCE, Batch, Learned, decoder, learn, letters, loss_curves, norm_curves
 from engine.config import N_
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     rate: float = Field(default=0.1, ge=0.03, le=3.0, title=N_("Learning rate, too high"))
-    steps: int = Field(default=120, ge=60, le=300, title=N_("Steps"))
+    steps: int = Field(default=120, ge=60, le=300, title=N_("Training steps"))
 
 
 def too_fast(model: nn.Module, batches: Iterable[Batch], rate: float) -> Learned:
@@ -47,7 +47,7 @@ def run(settings: Settings) -> Evidence:
 
 CASE = Case(
     name="learning_rate_too_high",
-    symptoms=("loss_stays", "nan"),
+    symptoms=("loss_stays",),
     title=N_("The learning rate is too high"),
     happens=N_(
         "Adam divides each gradient by its own usual size, so a weight moves by about the learning rate at every "

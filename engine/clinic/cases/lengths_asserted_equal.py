@@ -10,7 +10,7 @@ from torch import Tensor
 
 from engine.analysis.evidence import Evidence, Measure, Writing, Writings
 from engine.capture import Edit, Trace, capture
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.greedy import answers
 from engine.config import N_
 from engine.language_model import LanguageModel, load
@@ -24,7 +24,7 @@ WORDS_AT_MOST = 24
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     sentences: int = Field(default=50, ge=5, le=200, title=N_("Sentences"))
 
 
@@ -48,8 +48,12 @@ def run(settings: Settings) -> Evidence:
     return Evidence(
         measures=(
             Measure(N_("Sentences of the first four translated right"), right(shown, bad), right(shown, good)),
-            Measure(N_("Cross-attention that passes"), passes(broken, traces, CROSS), passes(mended, traces, CROSS)),
-            Measure(N_("Self-attention that passes"), passes(broken, traces, SELF), passes(mended, traces, SELF)),
+            Measure.of_shares(
+                N_("Cross-attention that passes"), passes(broken, traces, CROSS), passes(mended, traces, CROSS)
+            ),
+            Measure.of_shares(
+                N_("Self-attention that passes"), passes(broken, traces, SELF), passes(mended, traces, SELF)
+            ),
         ),
         panels=(
             Writings(

@@ -11,9 +11,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from engine.analysis.evidence import Curve, Curves, Evidence, Grid, Measure
+from engine.analysis.evidence import QUERIES_AND_KEYS, Curve, Curves, Evidence, Grid, Measure
 from engine.capture import as_numpy
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.copying import (
     copier,
     copies,
@@ -30,7 +30,7 @@ from engine.config import N_
 from engine.training.tasks import exact
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     steps: int = Field(default=150, ge=50, le=300, title=N_("Training steps"))
 
 
@@ -65,15 +65,15 @@ def run(settings: Settings) -> Evidence:
     future = np.triu(np.ones((len(shown), len(shown)), bool), 1)
     return Evidence(
         measures=(
-            Measure(N_("Whole texts written right"), exact(examples, bad.texts), exact(examples, good.texts)),
-            Measure(N_("Tokens right, the right ones before them given"), bad.accuracy, good.accuracy),
+            Measure.of_shares(N_("Whole texts written right"), exact(examples, bad.texts), exact(examples, good.texts)),
+            Measure.of_shares(N_("Tokens right, the right ones before them given"), bad.accuracy, good.accuracy),
             Measure(N_("Loss of the last step"), last(bad.losses), last(good.losses), "nats"),
             Measure(N_("Weight on the future"), seen(bad, future), seen(good, future)),
         ),
         panels=(
             writings(examples, bad.texts, good.texts),
-            Grid(N_("weights"), shown, shown, bad.weights, good.weights, future, future),
-            Curves(N_("loss"), N_("step"), (bad.losses,), (good.losses,), log=True),
+            Grid(N_("weights"), shown, shown, bad.weights, good.weights, future, future, QUERIES_AND_KEYS),
+            Curves(N_("loss, nats"), N_("step"), (bad.losses,), (good.losses,), log=True),
         ),
     )  # fmt: skip
 

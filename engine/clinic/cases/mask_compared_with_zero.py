@@ -11,16 +11,16 @@ import torch.nn.functional as F  # noqa: N812  (torch's own habit)
 from pydantic import Field
 from torch import Tensor
 
-from engine.analysis.evidence import Evidence, Grid, Measure
+from engine.analysis.evidence import QUERIES_AND_KEYS, Evidence, Grid, Measure
 from engine.capture import as_numpy
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.in_place import weighed_by
 from engine.clinic.known_words import LETTERS, known_word
 from engine.config import N_
 from engine.language_model import load
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     tokens: int = Field(default=8, ge=2, le=LETTERS, title=N_("Letters"))
 
 
@@ -49,7 +49,7 @@ def run(settings: Settings) -> Evidence:
             Measure(N_("Loss of the next letter"), bad_loss, good_loss, "nats"),
         ),
         panels=tuple(
-            Grid(quantity, tuple(text), tuple(text), bad[layer], good[layer], past, ~past)
+            Grid(quantity, tuple(text), tuple(text), bad[layer], good[layer], past, ~past, QUERIES_AND_KEYS)
             for layer, quantity in enumerate((N_("weights of layer 0"), N_("weights of layer 1")))
         ),
     )  # fmt: skip

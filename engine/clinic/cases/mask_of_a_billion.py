@@ -9,9 +9,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from engine.analysis.evidence import Evidence, Grid, Measure
+from engine.analysis.evidence import QUERIES_AND_KEYS, Evidence, Grid, Measure
 from engine.capture import capture
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.known_words import known_word
 from engine.config import N_
 from engine.language_model import load
@@ -20,8 +20,8 @@ LENGTH = 8
 SCORES = "decoder.layers.0.self_attention.biased"
 
 
-class Settings(CaseSettings):
-    padding: int = Field(default=2, ge=1, le=6, title=N_("Padding tokens before the text, of eight"))
+class Settings(SeededSettings):
+    padding: int = Field(default=2, ge=1, le=6, title=N_("Padding tokens of eight"))
 
 
 def broken(scores: Tensor, visible: Tensor) -> Tensor:
@@ -52,7 +52,7 @@ def run(settings: Settings) -> Evidence:
             Measure(N_("Sum of the first row, in which all is hidden"), float(bad[0].sum()), float(good[0].sum())),
         ),
         panels=(
-            Grid(N_("weights in float32"), shown, shown, bad.numpy(), good.numpy(), hidden, hidden),
+            Grid(N_("weights in float32"), shown, shown, bad.numpy(), good.numpy(), hidden, hidden, QUERIES_AND_KEYS),
         ),
     )  # fmt: skip
 

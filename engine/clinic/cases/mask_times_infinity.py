@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import Field
 from torch import Tensor
 
-from engine.analysis.evidence import Evidence, Grid, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.analysis.evidence import QUERIES_AND_KEYS, Evidence, Grid, Measure
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.filled_up import LENGTH, drawn, look, right, words, writings
 from engine.config import N_
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     padding: int = Field(default=2, ge=0, le=4, title=N_("Padding tokens of eight"))
 
 
@@ -39,10 +39,10 @@ def run(settings: Settings) -> Evidence:
         measures=(
             Measure(N_("Weights that are NaN, of 64"), nans(bad.weights), nans(good.weights)),
             Measure(N_("Sum of the first row"), float(bad.weights[0].sum()), float(good.weights[0].sum())),
-            Measure(N_("Whole texts written right"), right(texts, bad.written), right(texts, good.written)),
+            Measure.of_shares(N_("Whole texts written right"), right(texts, bad.written), right(texts, good.written)),
         ),
         panels=(
-            Grid(N_("weights"), shown, shown, bad.weights, good.weights, hidden, hidden),
+            Grid(N_("weights"), shown, shown, bad.weights, good.weights, hidden, hidden, QUERIES_AND_KEYS),
             writings(texts, bad.written, good.written),
         ),
     )  # fmt: skip

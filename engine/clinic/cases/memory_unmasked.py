@@ -7,9 +7,9 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from engine.analysis.evidence import Curve, Curves, Evidence, Grid, Measure
+from engine.analysis.evidence import QUERIES_AND_KEYS, Curve, Curves, Evidence, Grid, Measure
 from engine.capture import as_numpy, capture
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.filled_up import drawn, reverser, right, words, writings
 from engine.clinic.greedy import Read, answers
 from engine.config import N_
@@ -19,8 +19,8 @@ LETTERS, MOST = 4, 8  # of each text; of padding
 WEIGHTS = "decoder.layers.0.cross_attention.weights"
 
 
-class Settings(CaseSettings):
-    padding: int = Field(default=4, ge=0, le=MOST, title=N_("Letters by which another text is longer"))
+class Settings(SeededSettings):
+    padding: int = Field(default=4, ge=0, le=MOST, title=N_("Padding of each text"))
 
 
 def broken(
@@ -53,20 +53,23 @@ def run(settings: Settings) -> Evidence:
     hidden = np.tile(np.arange(total) >= LETTERS, (len(rows), 1))
     return Evidence(
         measures=(
-            Measure(N_("Whole texts written right"), right(texts, bad), right(texts, good)),
+            Measure.of_shares(N_("Whole texts written right"), right(texts, bad), right(texts, good)),
             Measure(
                 N_("Weight of the decoder on padding"),
                 float((bad_weights * hidden).sum(-1).mean()), float((good_weights * hidden).sum(-1).mean()),
             ),
-            Measure(
+            Measure.of_shares(
                 N_("Answers that the longer text changes"), changed(broken, texts, bad), changed(mended, texts, good)
             ),
         ),
         panels=(
             writings(texts, bad, good),
-            Grid(N_("weights of the cross-attention"), rows, columns, bad_weights, good_weights, hidden, hidden),
+            Grid(
+                N_("weights of the cross-attention"), rows, columns, bad_weights, good_weights, hidden, hidden,
+                QUERIES_AND_KEYS,
+            ),
             Curves(
-                N_("whole texts written right"), N_("letters by which another text is longer"),
+                N_("whole texts written right, %"), N_("letters by which another text is longer"),
                 (over_padding(broken, texts),), (over_padding(mended, texts),),
             ),
         ),
@@ -99,7 +102,7 @@ def changed(read: Read, texts: list[str], beside: list[str]) -> float:
 
 def over_padding(read: Read, texts: list[str]) -> Curve:
     paddings = np.arange(MOST + 1)
-    return Curve(paddings, np.array([right(texts, written(read, texts, int(p))) for p in paddings]))
+    return Curve(paddings, np.array([100 * right(texts, written(read, texts, int(p))) for p in paddings]))
 
 
 CASE = Case(

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from engine.analysis.evidence import Curve, Curves, Evidence, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.practice import SYMBOLS, decoder
 from engine.config import N_, Rope
 from engine.decoding import text_reader
@@ -20,7 +20,7 @@ from engine.model.transformer import DecoderOnly
 PROMPT, LAST = 8, 10
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     tokens: int = Field(default=160, ge=40, le=320, title=N_("Tokens to write"))
     layers: int = Field(default=4, ge=1, le=6, title=N_("Layers"))
 

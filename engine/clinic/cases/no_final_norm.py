@@ -13,7 +13,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.analysis.evidence import Curve, Curves, Evidence, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.copying import last
 from engine.clinic.practice import SYMBOLS, Learned, learn, letters, loss_curves
 from engine.config import N_, StackConfig, TransformerConfig
@@ -25,10 +25,10 @@ Layers = Sequence[Layer]
 Listing = Callable[[Layers, Layer, Tensor], Tensor]
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     depth: int = Field(default=16, ge=1, le=24, title=N_("Layers"))
     initialisation: Literal["xavier_uniform", "torch", "normal"] = Field(
-        default="xavier_uniform", title=N_("Initialisation")
+        default="xavier_uniform", title=N_("Weights drawn by")
     )
     steps: int = Field(default=30, ge=10, le=60, title=N_("Training steps"))
 

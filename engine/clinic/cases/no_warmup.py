@@ -9,17 +9,17 @@ from pydantic import Field
 from torch import nn
 
 from engine.analysis.evidence import Evidence, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.practice import CHANCE, Batch, Learned, decoder, learn, letters, loss_curves, norm_curves
 from engine.config import N_
 
 RATE = 4e-3
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     layers: int = Field(default=6, ge=1, le=6, title=N_("Layers"))
-    warmup: int = Field(default=100, ge=10, le=120, title=N_("Steps of warm-up"))
-    steps: int = Field(default=150, ge=60, le=200, title=N_("Steps"))
+    warmup: int = Field(default=80, ge=10, le=120, title=N_("Steps of warm-up"))
+    steps: int = Field(default=120, ge=60, le=200, title=N_("Training steps"))
 
 
 def at_once(model: nn.Module, batches: Iterable[Batch], warmup: int) -> Learned:

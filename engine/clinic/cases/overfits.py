@@ -14,7 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.analysis.evidence import Curve, Curves, Evidence, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.practice import decoder
 from engine.config import N_
 from engine.model.slots import drawn_by
@@ -39,9 +39,9 @@ REMEDIES = {
 }
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     cure: Literal["more_data", "dropout", "label_smoothing"] = Field(default="more_data", title=N_("Cure"))
-    steps: int = Field(default=160, ge=80, le=320, multiple_of=EVERY, title=N_("Steps"))
+    steps: int = Field(default=160, ge=80, le=320, multiple_of=EVERY, title=N_("Training steps"))
 
 
 @dataclass
@@ -80,7 +80,7 @@ def run(settings: Settings) -> Evidence:
             Measure(N_("Step of the lowest"), best(broken), best(mended)),
             Measure(N_("Loss on its own text at the end"), broken.own[-1], mended.own[-1], "nats"),
         ),
-        panels=(Curves(N_("loss"), N_("step"), curves(broken), curves(mended)),),
+        panels=(Curves(N_("loss, nats"), N_("step"), curves(broken), curves(mended)),),
     )  # fmt: skip
 
 

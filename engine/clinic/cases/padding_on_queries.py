@@ -9,13 +9,13 @@ import numpy as np
 from pydantic import Field
 from torch import Tensor
 
-from engine.analysis.evidence import Evidence, Grid, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.analysis.evidence import QUERIES_AND_KEYS, Evidence, Grid, Measure
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.filled_up import LENGTH, drawn, look, right, words, writings
 from engine.config import N_
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     padding: int = Field(default=2, ge=1, le=4, title=N_("Padding tokens of eight"))
     hidden_by: Literal["-inf", "-1e9"] = Field(default="-inf", title=N_("Hidden scores become"))
 
@@ -43,10 +43,10 @@ def run(settings: Settings) -> Evidence:
         measures=(
             Measure(N_("Rows that are NaN, of 8"), nans(bad.weights), nans(good.weights)),
             Measure(N_("Weight of real tokens on padding"), leaked(bad.weights, count), leaked(good.weights, count)),
-            Measure(N_("Whole texts written right"), right(texts, bad.written), right(texts, good.written)),
+            Measure.of_shares(N_("Whole texts written right"), right(texts, bad.written), right(texts, good.written)),
         ),
         panels=(
-            Grid(N_("weights"), shown, shown, bad.weights, good.weights, rows, rows.T),
+            Grid(N_("weights"), shown, shown, bad.weights, good.weights, rows, rows.T, QUERIES_AND_KEYS),
             writings(texts, bad.written, good.written),
         ),
     )  # fmt: skip

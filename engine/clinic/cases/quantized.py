@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import median
 from typing import Literal
 
 import gguf
@@ -15,7 +14,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.analysis.evidence import Evidence, Measure, Writing, Writings
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.config import N_
 from engine.language_model import LanguageModel, load
 from engine.training.batches import total_loss
@@ -27,7 +26,7 @@ BLOCK = 32  # numbers that share a scale, in all these formats
 Format = Literal["Q4_0", "Q4_1", "Q5_0", "Q5_1"]
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     format: Format = Field(default="Q4_0", title=N_("Format"))
 
 
@@ -58,8 +57,8 @@ class Read:
 def run(settings: Settings) -> Evidence:
     examples = task_of("text").suites(TEXTS, settings.seed)["held_out"]
     examples.sort(
-        key=lambda example: "\n" in example.target[:GIVEN]
-    )  # those that begin within a line are shown
+        key=lambda example: sum(not char.isalpha() for char in example.target[:GIVEN])
+    )  # words are shown
     lm = load("text")
     ids = torch.tensor([lm.tokenizer.ids(example.target) for example in examples])
     whole = read(lm, ids, size(lm.model))
@@ -77,7 +76,7 @@ def run(settings: Settings) -> Evidence:
             Measure(N_("Largest change of a logit"), change(broken, whole), change(mended, whole)),
         ),
         panels=(
-            Writings(N_("Greedy text; expected is what fp32 writes"), tuple(
+            Writings(N_("Greedy text; the right answer is what fp32 writes"), tuple(
                 Writing(*each) for each in zip(prompts, broken.written, mended.written, whole.written, strict=True)
             )),
         ),
@@ -107,7 +106,7 @@ def read(lm: LanguageModel, ids: Int[Tensor, "text pos"], taken: int) -> Read:
             times.append(1000 * (time.perf_counter() - begun))
     loss = total_loss(logits.flatten(0, 1), ids[:, 1:].flatten()).item() / ids[:, 1:].numel()
     written = [lm.generate(lm.tokenizer.decode(row[:GIVEN].tolist()), WRITTEN) for row in ids[:SHOWN]]
-    return Read(taken, logits, loss, median(times), written)
+    return Read(taken, logits, loss, min(times), written)  # longer ones waited for other programs
 
 
 def size(model: nn.Module) -> int:
@@ -135,10 +134,10 @@ CASE = Case(
     symptoms=("slow", "good_loss_bad_text"),
     title=N_("Quantised, and no faster"),
     happens=N_(
-        "Blocks of 32 weights share a scale, and each weight is rounded to four bits: the file is a sixth as large. "
-        "Before anything is computed the weights are unpacked to fp32 again, so that here neither memory nor time is "
-        "saved; that takes kernels which compute with packed weights. And a small model feels the rounding: other "
-        "letters become the likeliest."
+        "Blocks of 32 weights share a scale, and each weight is rounded to four or five bits: the file is a sixth or "
+        "a fifth as large. Before anything is computed the weights are unpacked to fp32 again, so that here neither "
+        "memory nor time is saved; that takes kernels which compute with packed weights. And a small model feels the "
+        "rounding: other letters become the likeliest."
     ),
     check=N_(
         "Compare on your own texts: how often is the likeliest token another, how much higher is the loss? And time "

@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import nn
 
 from engine.analysis.evidence import Curves, Evidence, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.copying import (
     copier,
     copies,
@@ -29,7 +29,7 @@ Rate = Callable[[int], float]
 Log = Iterator[tuple[float, float]]
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     steps: int = Field(default=100, ge=20, le=200, title=N_("Training steps"))
 
 
@@ -66,12 +66,12 @@ def run(settings: Settings) -> Evidence:
     ]
     return Evidence(
         measures=(
-            Measure(N_("Parameters that have changed"), changed(bad, settings), changed(good, settings)),
+            Measure.of_shares(N_("Parameters that have changed"), changed(bad, settings), changed(good, settings)),
             Measure(N_("Loss of the first step"), float(losses[0].values[0]), float(losses[1].values[0]), "nats"),
             Measure(N_("Loss of the last step"), last(losses[0]), last(losses[1]), "nats"),
         ),
         panels=(
-            Curves(N_("loss"), N_("step"), (losses[0],), (losses[1],)),
+            Curves(N_("loss, nats"), N_("step"), (losses[0],), (losses[1],)),
             writings(examples, copies(bad, examples), copies(good, examples)),
         ),
     )  # fmt: skip

@@ -8,14 +8,14 @@ import numpy as np
 from pydantic import Field
 
 from engine.analysis.evidence import Curve, Curves, Evidence, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.copying import copier, last, lessons, teach
 from engine.config import N_
 
 WIDTH = 32  # of the copier that is trained by both
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     d_model: int = Field(default=512, ge=16, le=8192, title="d_model")
     warmup: int = Field(default=4000, ge=10, le=20_000, title=N_("Warm-up, steps"))
     steps: int = Field(default=150, ge=60, le=300, title=N_("Training steps"))
@@ -40,7 +40,7 @@ def run(settings: Settings) -> Evidence:
             Measure(N_("Loss of the last step"), last(bad), last(good), "nats"),
         ),
         panels=(
-            Curves(N_("loss of a model of width 32"), N_("step"), (bad,), (good,), log=True),
+            Curves(N_("loss of a model of width 32, nats"), N_("step"), (bad,), (good,), log=True),
             Curves(N_("learning rate"), N_("step"), (over_steps(broken, settings),), (over_steps(mended, settings),)),
         ),
     )  # fmt: skip
@@ -71,7 +71,7 @@ CASE = Case(
     happens=N_(
         "The paper's rate is d_model^-0.5 times the smaller of two terms. Without that factor the peak is "
         "sqrt(d_model) times too high: the loss falls at first, then stays where it is. And a step that is counted "
-        "from 0 divides by zero."
+        "from 0 divides by zero. The model that is trained here is 32 wide and warms up over a third of its steps."
     ),
     check=N_(
         "Draw the rate over the steps before you train, and compare its peak with a rate that is known to work."

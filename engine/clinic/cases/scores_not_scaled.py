@@ -11,8 +11,8 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor
 
-from engine.analysis.evidence import Curve, Curves, Evidence, Grid, Measure
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.analysis.evidence import QUERIES_AND_KEYS, Curve, Curves, Evidence, Grid, Measure
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.config import N_
 
 QUERIES, KEYS, SHOWN = 500, 32, 12
@@ -20,7 +20,7 @@ WIDTHS = (8, 16, 32, 64, 128, 256, 512)
 SATURATED = 0.99
 
 
-class Settings(CaseSettings):
+class Settings(SeededSettings):
     d_k: int = Field(default=128, ge=2, le=512, title=N_("Width of a head, d_k"))
 
 
@@ -71,7 +71,9 @@ def run(settings: Settings) -> Evidence:
             Measure(N_("Trace of the softmax's Jacobian"), jacobian(broken), jacobian(mended)),
         ),
         panels=(
-            Grid(N_("weights"), rows, columns, broken[:SHOWN].numpy(), mended[:SHOWN].numpy()),
+            Grid(
+                N_("weights"), rows, columns, broken[:SHOWN].numpy(), mended[:SHOWN].numpy(), axes=QUERIES_AND_KEYS
+            ),
             Curves(N_("entropy, of the most there can be"), "d_k", over(bare), over(scaled)),
         ),
     )  # fmt: skip

@@ -10,7 +10,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from engine.analysis.evidence import Evidence, Measure, Writing, Writings
-from engine.clinic.case import Case, CaseSettings, Question
+from engine.clinic.case import Case, Question, SeededSettings
 from engine.clinic.practice import SYMBOLS, Learned, decoder, learn, loss_curves
 from engine.config import N_
 from engine.training.tasks.sequences import LETTERS
@@ -18,8 +18,8 @@ from engine.training.tasks.sequences import LETTERS
 LENGTH, BATCH, PROMPT, WRITTEN = 12, 16, 4, 8
 
 
-class Settings(CaseSettings):
-    steps: int = Field(default=60, ge=20, le=150, title=N_("Steps"))
+class Settings(SeededSettings):
+    steps: int = Field(default=60, ge=20, le=150, title=N_("Training steps"))
 
 
 def unshifted(rows: Int[Tensor, "batch pos"]) -> tuple[Tensor, Tensor]:
@@ -28,7 +28,7 @@ def unshifted(rows: Int[Tensor, "batch pos"]) -> tuple[Tensor, Tensor]:
 
 
 def shifted(rows: Int[Tensor, "batch pos"]) -> tuple[Tensor, Tensor]:
-    """What is read, and what each place is asked for: the token that comes next."""
+    """What is read, and what each place is asked for."""
     return rows[:, :-1], rows[:, 1:]
 
 
@@ -40,11 +40,11 @@ def run(settings: Settings) -> Evidence:
     right = [said(in_order(starts, PROMPT + WRITTEN)[at, PROMPT:]) for at in range(SYMBOLS)]
     return Evidence(
         measures=(
-            Measure(N_("Loss, last ten steps"), broken.last, mended.last, "nats"),
             Measure(N_("Texts that go on as they should, of 32"), same(broken_texts, right), same(mended_texts, right)),
+            Measure(N_("Loss, last ten steps"), broken.last, mended.last, "nats"),
         ),
         panels=(
-            Writings(N_("The alphabet, gone on with"), tuple(
+            Writings(N_("The alphabet and the digits 2 to 7, gone on with"), tuple(
                 Writing(said(in_order(starts, PROMPT)[at]), broken_texts[at], mended_texts[at], right[at])
                 for at in (0, 7, 14, 21)
             )),

@@ -33,7 +33,8 @@ def grid_spec(grid: Grid, *, theme: Theme, form: Form, translate: Translate) -> 
     """The figure as plotly.js reads it."""
     cells, scale = Cells.of(grid, form), Scale.of(grid, theme)
     quantity = translate(grid.quantity)
-    head = form.head(quantity)
+    title = form.head(quantity)
+    head = title + (1.5 * form.note if grid.axes else 0)
     drawn = {
         side: Matrix(getattr(grid, side), getattr(grid, f"hidden_{side}")) for side in ("broken", "mended")
     }
@@ -48,12 +49,22 @@ def grid_spec(grid: Grid, *, theme: Theme, form: Form, translate: Translate) -> 
         colors(pair, matrix, scale, place)
         for mark, where in matrix.marks.items():
             hatched(pair, where, place, mark)
+        if grid.axes:
+            pair.write(
+                x, y + title + 0.6 * form.note, axes_named(grid.axes, translate), form.note, theme.muted
+            )
         names(pair, grid, cells, place)
         numbers(pair, grid, matrix, scale, place)
     y = pair.height - foot + 2.1 * form.note
     scale.draw(pair, y)
     legend(pair, scale.width(form), y, found)
     return pair.spec()
+
+
+def axes_named(axes: tuple[str, str], translate: Translate) -> str:
+    """What goes down and what goes across."""
+    down, across = map(translate, axes)
+    return f"↓ {escape(down)}    → {escape(across)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +117,9 @@ class Cells:
             max((text_width(one) for one in names), default=0) * form.note
             for names in (grid.rows, grid.columns)
         ]
-        left = min(widest[0] + 10, 0.32 * form.slot)
+        left = min(
+            widest[0] + 0.4 * form.note + 10, 0.32 * form.slot
+        )  # an m is wider than letters usually are
         width = min(form.cell, (form.slot - left) / columns)
         turned = widest[1] + 0.5 * form.note > max(width, 1.2 * form.note) and columns > 1
         top = min(widest[1] + 8, 8 * form.note) if turned else 1.6 * form.note

@@ -16,6 +16,8 @@ from pages.components.language import _, language
 from pages.components.plot import kept, plot, room, sheet, theme_name
 from pages.components.training.samples import MARKS
 
+BLANKS = str.maketrans({" ": "␣", "\n": "↵\n"})
+
 
 def show(panel: Panel, index: int, stamp: tuple[str, float]) -> None:
     """The panel of that number, of the case and measurement that `stamp` tells."""
@@ -62,14 +64,19 @@ def writings(panel: Writings) -> None:
 def row(one: Writing, known: bool) -> str:
     cells = [escape(one.prompt), *(marked(text, one.expected) for text in (one.broken, one.mended))]
     if known:
-        cells.append(escape(one.expected or ""))
+        cells.append(escape(seen(one.expected or "", one.expected or "")))
     return f"<tr>{''.join(f'<td dir=auto>{cell}</td>' for cell in cells)}</tr>"
 
 
 def marked(text: str, expected: str | None) -> str:
     """As it was written, with its mistakes; a sign where nothing was."""
     if expected is None:
-        return escape(text) or "∅"
-    return (
-        "".join(MARKS[piece.verdict].format(escape(piece.text)) for piece in mistakes(text, expected)) or "∅"
-    )
+        return escape(seen(text, text)) or "∅"
+    whole = text + expected
+    pieces = [(piece.verdict, escape(seen(piece.text, whole))) for piece in mistakes(text, expected)]
+    return "".join(MARKS[verdict].format(words) for verdict, words in pieces) or "∅"
+
+
+def seen(text: str, whole: str) -> str:
+    """The text; where the whole that it is part of is blanks alone, these are to be seen."""
+    return text if whole.strip() else text.translate(BLANKS)

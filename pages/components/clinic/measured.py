@@ -9,16 +9,17 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
-from pydantic import ValidationError
 
 from engine.analysis.evidence import Evidence
 from engine.clinic.case import Case, CaseSettings
+from engine.errors import AtlasError
 from pages.components import panels, resources, schema_form, state
 from pages.components.clinic import choice
-from pages.components.language import _
+from pages.components.language import N_, _, sentence
 
 SHORTEST = 0.01  # seconds
 SOON = 0.5  # seconds between two looks at whether it is measured
+NOT_RUN = N_("Not run with these settings: {reason}")
 _ASKED, _LAST = "atlas.clinic.asked", "atlas.clinic.last"
 
 
@@ -35,9 +36,10 @@ def evidence(case: Case, settings: CaseSettings) -> Evidence | None:
     """What is known of the case by now; None while nothing is. Raises AtlasError when it cannot be measured."""
     future = _asked((case.name, settings.model_dump_json())).future
     if future.done():
-        st.session_state[_LAST] = case.name, future.result()
+        future.result()
+        st.session_state[_LAST] = case.name, future
     name, last = st.session_state.get(_LAST, ("", None))
-    return last if name == case.name else None
+    return last.result() if last and name == case.name else None
 
 
 def _asked(what: tuple[str, str]) -> Asked:
@@ -52,11 +54,12 @@ def _asked(what: tuple[str, str]) -> Asked:
 
 
 def progress(found: Evidence | None) -> None:
-    """How long it has taken, so far or in all. While it runs this part looks again by itself."""
+    """How long it has taken, so far or in all. While what is shown is not it, this part looks again by itself."""
+    _name, last = st.session_state.get(_LAST, ("", None))
     with st.container(key="atlas-clinic-told"):
-        if st.session_state[_ASKED].future.done():
+        if found and last is st.session_state[_ASKED].future:
             words = _("Both were run here just now, in {seconds} s.")
-            panels.paragraph(words.format(seconds=duration(found.seconds) if found else "–"))
+            panels.paragraph(words.format(seconds=duration(found.seconds)))
         else:
             st.fragment(_wait, run_every=SOON)()
 
@@ -89,8 +92,8 @@ def _again(case: Case, values: dict[str, Any]) -> None:
     """With these settings; once more, where they are those of before."""
     try:
         chosen = case.settings.model_validate(values)
-    except ValidationError as error:
-        state.note("settings", state.NOT_A_VALUE, value=state.shorten(str(error.errors()[0]["input"])))
+    except AtlasError as error:
+        state.note("settings", NOT_RUN, reason=sentence(error))
         return
     state.update(settings=choice.written(chosen))
     asked = st.session_state.pop(_ASKED, None)

@@ -50,7 +50,7 @@ def kind(value: float | str | None) -> str:
     """How a value is set: an error as words, what is no number apart from numbers."""
     if isinstance(value, str):
         return "atlas-words"
-    return "atlas-number" if value is not None and math.isfinite(value) else "atlas-number atlas-no-number"
+    return "atlas-number" if value is None or math.isfinite(value) else "atlas-number atlas-no-number"
 
 
 def said(value: float | str | None) -> str:
@@ -59,7 +59,7 @@ def said(value: float | str | None) -> str:
         return "–"
     if isinstance(value, str):
         return value
-    if math.isfinite(value) and value == int(value) and abs(value) < 1e6:
+    if math.isfinite(value) and value == int(value) and abs(value) < 1e9:
         return f"{int(value):,}".replace("-", "−")
     digits = number(float(value), 4)
     return digits if "e" in digits or "." not in digits else digits.rstrip("0").rstrip(".")

@@ -13,6 +13,7 @@ from concurrent.futures import CancelledError
 import pytest
 
 from engine.analysis.evidence import Evidence
+from engine.clinic import bench_process, cases
 from engine.clinic.bench import DIED, Bench
 from engine.clinic.cases import case_named
 from engine.config import AtlasError
@@ -58,9 +59,14 @@ def test_it_is_kept_warm_and_gives_way_to_others(bench: Bench) -> None:
 def test_what_it_cannot_measure_is_a_sentence_and_not_its_end(bench: Bench) -> None:
     with pytest.raises(AtlasError, match=r"The Clinic has no case \{nobody\}\."):
         bench.measure("{nobody}", {}).result(PATIENCE)
-    with pytest.raises(AtlasError, match="the log has the details"):
+    with pytest.raises(AtlasError, match="d_k must be a whole number, not 'wide'"):
         bench.measure(QUICK, {"d_k": "wide"}).result(PATIENCE)
     assert quick(bench).measures
+
+
+def test_what_no_case_should_do_is_a_sentence_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "case_named", lambda name: 1 // 0)
+    assert bench_process.answer(QUICK, {}) == (bench_process.UNEXPECTED, {})
 
 
 def test_when_it_dies_the_one_at_work_is_told_and_the_next_try_works(bench: Bench) -> None:

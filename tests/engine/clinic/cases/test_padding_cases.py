@@ -27,7 +27,7 @@ def test_one_nan_is_all_nan(padding):
     assert values["Weights that are NaN, of 64"] == (64, 0)
     assert math.isnan(values["Sum of the first row"][0])
     assert values["Sum of the first row"][1] == pytest.approx(1, abs=1e-6)
-    assert values["Whole texts written right"] == (0, 1)
+    assert values["Whole texts written right"] == (0, 100)
     hidden = grid(evidence).hidden_mended
     assert hidden is not None
     assert hidden[0].tolist() == [False] * (8 - padding) + [True] * padding
@@ -47,7 +47,7 @@ def test_padding_that_is_looked_at(hidden_by, rows):
     assert values["Rows that are NaN, of 8"] == (rows, 0)
     assert values["Weight of real tokens on padding"][0] > 0.2
     assert values["Weight of real tokens on padding"][1] == 0
-    assert values["Whole texts written right"] == (0, 1)
+    assert values["Whole texts written right"] == (0, 100)
     assert all(
         example.mended == example.expected == example.prompt[::-1] for example in writings(evidence).examples
     )
@@ -60,14 +60,14 @@ def test_padding_that_speaks_is_a_uniform_row():
 
 def test_answers_depend_on_the_text_beside():
     evidence, values = measured("memory_unmasked", padding=4)
-    assert values["Whole texts written right"][0] < 0.5
-    assert values["Whole texts written right"][1] == 1
+    assert values["Whole texts written right"][0] < 50
+    assert values["Whole texts written right"][1] == 100
     assert values["Weight of the decoder on padding"][0] > 0.1
     assert values["Weight of the decoder on padding"][1] == 0
     assert values["Answers that the longer text changes"][1] == 0
     over = curves(evidence)
-    assert over.broken[0].values[0] == 1  # without padding there is nothing to forget
-    assert over.mended[0].values.tolist() == [1] * 9
+    assert over.broken[0].values[0] == 100  # without padding there is nothing to forget
+    assert over.mended[0].values.tolist() == [100] * 9
 
 
 def test_without_a_longer_text_both_are_the_same():
