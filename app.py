@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from pages.components import navigation, resources, shell
+from pages.components import navigation, shell, start
 
-resources.serve_assets()
+start.serve_assets()
 shell.run(st.navigation(navigation.pages(), position="hidden"))
-resources.warm_up()
+start.warm_up()

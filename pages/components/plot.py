@@ -110,7 +110,7 @@ def plot(
 
 
 def static() -> str:
-    """Where the browser finds what resources.serve_assets put there."""
+    """Where the browser finds what start.serve_assets put there."""
     return f"/{st.get_option('server.baseUrlPath')}/app/static".replace("//", "/")
 
 

@@ -1,4 +1,4 @@
-"""What is kept between runs and sessions, and for how long: every cache of the app, and the warm-up.
+"""What is kept between runs and sessions, and for how long: every cache of the app.
 
 All sessions share what is cached here, so nothing cached is ever modified. Keys are content: a model is its
 name and the sizes and times of its files, a trace is that plus the texts and the edited weights. Nothing is
@@ -7,26 +7,20 @@ keyed by identity.
 
 from __future__ import annotations
 
-import filecmp
-import gc
 import json
-import shutil
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
-from functools import lru_cache
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
 from engine.config import AtlasError
 from engine.pretrained import sources
-from engine.training.runs import queue
 from engine.training.runs.metrics import Metrics
 from pages.components import library, weights
+from pages.components.bounded import Bounded
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -42,8 +36,6 @@ if TYPE_CHECKING:
     from engine.verify import Check
     from pages.components.moments import Trained
 
-STATIC = Path(__file__).parents[2] / "static"
-ASSETS = Path(__file__).parents[2] / "assets"
 TRACE_BYTES = 1 << 29
 MAX_TOKENS = 1_024  # beyond, the explicit steps of one layer would take gigabytes
 WHOLE_TOKENS = 64  # beyond, a trace holds what each layer finds, from which its steps are computed again
@@ -279,81 +271,6 @@ def verified(name: str) -> list[Check]:
     return _verified(known.target, known.stamp)
 
 
-class Bounded(Generic[T]):
-    """The values used last, as many as fit in `limit` bytes; each is made once, however many ask for it at a
-    time.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.bytes = 0
-        self._kept: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
-        self._making: dict[Hashable, threading.Lock] = {}
-        self._guard = threading.Lock()
-
-    def get(self, key: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
-        """The value under `key`, made now when it is not kept; what `make` raises is raised and not kept."""
-        with self._guard:
-            making = self._making.setdefault(key, threading.Lock())
-        with making:
-            with self._guard:
-                if key in self._kept:
-                    self._kept.move_to_end(key)
-                    return self._kept[key][0]
-            try:
-                value = make()
-                self._keep(key, value, size(value))
-            finally:
-                with self._guard:
-                    self._making.pop(key, None)
-        return value
-
-    def _keep(self, key: Hashable, value: T, size: int) -> None:
-        with self._guard:
-            self._kept[key] = (value, size)
-            self.bytes += size
-            while self.bytes > self.limit and len(self._kept) > 1:  # the newest stays, whatever its size
-                self.bytes -= self._kept.popitem(last=False)[1][1]
-
-
 @st.cache_resource(show_spinner=False)
 def _traces() -> Bounded[Any]:
     return Bounded(TRACE_BYTES)
-
-
-@lru_cache(maxsize=1)
-def serve_assets() -> None:
-    """Put what the browser fetches where Streamlit serves it: the installed plotly package's plotly.js, and
-    the plot component with its styles, which exported pages carry along. Once a process.
-    """
-    package = find_spec("plotly")
-    if package is None or package.origin is None:
-        raise ModuleNotFoundError("plotly is not installed; pip install -r requirements.txt does it.")
-    STATIC.mkdir(exist_ok=True)
-    for source in (
-        Path(package.origin).parent / "package_data" / "plotly.min.js",
-        ASSETS / "plot.js",
-        ASSETS / "plot.css",
-    ):
-        target = STATIC / source.name
-        if not target.exists() or not filecmp.cmp(source, target):
-            partial = target.with_suffix(f".{threading.get_ident()}")
-            shutil.copy2(source, partial)
-            partial.replace(target)  # whole or not at all: another process may be serving it
-
-
-@st.cache_resource(show_spinner=False)
-def warm_up() -> threading.Thread:
-    """Import torch beside the first page, which does not wait for it; once a process."""
-    thread = threading.Thread(target=_warm_up, name="warm-up", daemon=True)
-    thread.start()
-    return thread
-
-
-def _warm_up() -> None:
-    import engine.language_model  # noqa: F401  (torch comes with it)
-
-    # Streamlit collects garbage after each run; torch's objects make that 100 ms a click, frozen ones none.
-    gc.collect()
-    gc.freeze()
-    queue.keep()  # a run whose turn it is begins, whichever screen is open

@@ -27,7 +27,7 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 from engine.training import presets, runs
 from engine.training.runs.folder import RunConfig
 from engine.training.tasks import task_named
-from pages.components import library, navigation, resources
+from pages.components import library, navigation, resources, start
 from pages.components.attention import specimens
 from tests.benchmarks.measure import in_turns, milliseconds, percentile, seconds, table
 
@@ -106,7 +106,7 @@ def main() -> None:
     rows = []
     for known in library.present():
         app = opened(known.name)
-        resources.warm_up().join()  # the first page has begun it
+        start.warm_up().join()  # the first page has begun it
         for name, click in clicks(app):
             click()
             taken = in_turns({

@@ -22,7 +22,7 @@ def _alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def open_app(monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
     """Start a session of the app on a screen, with the query parameters of a link."""
-    monkeypatch.setattr("pages.components.resources.warm_up", lambda: None)
+    monkeypatch.setattr("pages.components.start.warm_up", lambda: None)
 
     def start(screen: str = "home", **params: str | list[str]) -> AppTest:
         app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)

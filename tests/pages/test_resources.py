@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from pages.components import resources
-from pages.components.resources import Bounded
+from pages.components import resources, start
+from pages.components.bounded import Bounded
 
 
 def test_many_at_once_make_a_value_once() -> None:
@@ -72,15 +73,22 @@ def test_200_different_inputs_stay_within_the_bound() -> None:
     assert cache.bytes == 50_000
 
 
+@dataclass(frozen=True)
+class Toy:
+    """A model as far as a title goes."""
+
+    title: str
+
+
 def test_two_windows_opened_at_once_load_a_model_once(monkeypatch: pytest.MonkeyPatch) -> None:
     import engine
 
     loaded = []
 
-    def load(target: str) -> str:
+    def load(target: str) -> Toy:
         loaded.append(target)
         time.sleep(0.1)
-        return "model"
+        return Toy("its own title")
 
     monkeypatch.setattr(engine, "load", load)
     got = []
@@ -89,7 +97,7 @@ def test_two_windows_opened_at_once_load_a_model_once(monkeypatch: pytest.Monkey
         thread.start()
     for thread in threads:
         thread.join()
-    assert got == ["model"] * 4
+    assert got == [Toy("Pocket")] * 4
     assert len(loaded) == 1
 
 
@@ -101,7 +109,7 @@ def test_a_figure_is_the_same_object_for_the_same_key_and_another_for_another() 
 
 
 def test_the_browser_gets_the_installed_plotly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resources, "STATIC", tmp_path / "static")
+    monkeypatch.setattr(start, "STATIC", tmp_path / "static")
     spec = find_spec("plotly")
     assert spec is not None
     assert spec.origin is not None
@@ -109,8 +117,8 @@ def test_the_browser_gets_the_installed_plotly(tmp_path: Path, monkeypatch: pyte
     for content in (None, b"another version"):
         if content is not None:
             (tmp_path / "static" / "plotly.min.js").write_bytes(content)
-        resources.serve_assets.cache_clear()
-        resources.serve_assets()
+        start.serve_assets.cache_clear()
+        start.serve_assets()
         assert (tmp_path / "static" / "plotly.min.js").read_bytes() == installed.read_bytes()
         served = sorted(path.name for path in (tmp_path / "static").iterdir())
         assert served == ["plot.css", "plot.js", "plotly.min.js"], "and no half-written file"

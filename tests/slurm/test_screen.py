@@ -26,7 +26,7 @@ SEEDS = "training.seed"
 def app(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     st.cache_resource.clear()
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr("pages.components.resources.warm_up", lambda: None)
+    monkeypatch.setattr("pages.components.start.warm_up", lambda: None)
     monkeypatch.setattr(forecast, "timed", lambda config: Forecast(12.0, None, "cpu"))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
     app.query_params["lang"] = "en"
