@@ -110,12 +110,14 @@ class HeadWalk:
 class Rotation:
     """Query and keys after RoPE (Su et al. 2021): pairs (i, i + half) turned by position * frequency_i radians.
 
-    half: how many pairs are turned, d_k / 2 unless a part of the head stays as it is.
+    half: how many pairs are turned, d_k / 2 unless a part of the head stays as it is. stretched: how many times longer
+    each wave is than its place gives it, for texts longer than those it was trained on; 1 where it is not.
     """
 
     q: np.ndarray  # (d_k,)
     k: np.ndarray  # (shown, d_k)
     frequencies: np.ndarray  # (half,) radians per position
+    stretched: np.ndarray  # (half,)
 
 
 def walk_head(
@@ -218,8 +220,10 @@ def rotate(lm: LanguageModel, taps: Taps, shown: tuple[int, ...]) -> Rotation | 
         return None
     q, k = taps.row("q_rotated"), taps.per_key("k_rotated", shown)
     rope = cast("Rope", lm.model.get_submodule(f"{taps.place.stack}.positions"))
-    frequencies = rope.frequencies(taps.trace[f"{taps.place.path}.q_rotated"])
-    return Rotation(q, k, frequencies.numpy(force=True).astype(np.float64))
+    found = rope.frequencies(taps.trace[f"{taps.place.path}.q_rotated"])
+    frequencies = found.numpy(force=True).astype(np.float64)
+    plain = rope.base ** -(np.arange(0, rope.width, 2) / rope.width)
+    return Rotation(q, k, frequencies, plain / frequencies if rope.stretch else np.ones_like(plain))
 
 
 def reason(lm: LanguageModel, place: HeadPlace, visible: bool, query: int, key: int) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine.analysis.head_walk import HeadWalk
+from engine.analysis.head_walk import HeadWalk, Rotation
 from engine.figures.beats.equations import key_name, of, pair_of, query_name, vector
 from engine.figures.beats.step import Step, Translate
 from engine.figures.theme import number
+
+NOTICED = 1.001  # times as long; less is what rounding leaves
 
 
 def tokens(walk: HeadWalk, _: Translate) -> Step:
@@ -67,15 +69,43 @@ def position(walk: HeadWalk, _: Translate) -> Step:
         sentence = _(
             "Pairs of numbers in q and k turn by an angle that grows with position: scores then feel distance."
         )
+    sentence = " ".join(filter(None, (sentence, longer(walk.rotation.stretched, _))))
     equation = (
         ("k", "key"), *of(key_name(walk), "key"), (f" [{pair}, {pair + half}] = ", ""),
         (pair_of(before, pair, half), "key"),
-        (f"  → {walk.focus} × {number(walk.rotation.frequencies[pair])} = {number(angle)} rad →  ", ""),
+        (f"  → {walk.focus} × {per_position(walk.rotation, pair)} = {number(angle)} rad →  ", ""),
         (pair_of(turned, pair, half), "result"),
     )  # fmt: skip
     return Step(
         "3", _("rotate"), _("Rotation by position"), sentence, equation, "rotated", ("q_rotated", "k_rotated")
     )
+
+
+def longer(stretched: np.ndarray, _: Translate) -> str:
+    """How far waves are stretched, for a model that was made ready for longer texts; nothing for another."""
+    slow, count = int((stretched > NOTICED).sum()), len(stretched)
+    if not slow:
+        return ""
+    if slow == count and stretched.max() < NOTICED * stretched.min():
+        words = _("For longer texts all wavelengths are stretched {factor} times.")
+    elif slow == count:
+        words = _("For longer texts all wavelengths are stretched, {least} to {factor} times.")
+    else:
+        words = _(
+            "For longer texts the wavelengths of {slow} of {count} pairs are stretched, up to {factor} times; the "
+            "others stay."
+        )
+    return words.format(
+        slow=slow, count=count, least=f"{stretched.min():.3g}", factor=f"{stretched.max():.3g}"
+    )
+
+
+def per_position(rotation: Rotation, pair: int) -> str:
+    """By how much a pair turns from one position to the next; of a stretched wave, from what that comes."""
+    frequency, stretched = rotation.frequencies[pair], rotation.stretched[pair]
+    if stretched <= NOTICED:
+        return number(frequency)
+    return f"{number(frequency * stretched)} / {stretched:.3g}"
 
 
 def unturned(walk: HeadWalk, _: Translate) -> str:

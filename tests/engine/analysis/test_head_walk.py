@@ -115,6 +115,7 @@ def test_rotation_turns_pairs_by_position_times_frequency():
     assert walk.rotation.frequencies.tolist() == pytest.approx(
         [1.0, 0.01], rel=1e-7
     )  # d_k 4: 10000^0, 10000^(-1/2)
+    assert walk.rotation.stretched.tolist() == [1.0, 1.0]
     for position, (before, after) in enumerate(zip(walk.k, walk.rotation.k, strict=True)):
         turned = (before[:half] + 1j * before[half:]) * np.exp(1j * position * walk.rotation.frequencies)
         np.testing.assert_allclose(after[:half] + 1j * after[half:], turned, atol=1e-6)
@@ -131,6 +132,7 @@ def test_a_part_that_is_turned_and_stretched_frequencies():
     assert walk.rotation.frequencies.tolist() == pytest.approx(
         [0.25, 0.0025], rel=1e-6
     )  # a quarter of 1 and 0.01
+    assert walk.rotation.stretched.tolist() == pytest.approx([4.0, 4.0], rel=1e-6)
     for position, (before, after) in enumerate(zip(walk.k, walk.rotation.k, strict=True)):
         turned = (before[:2] + 1j * before[2:4]) * np.exp(1j * position * walk.rotation.frequencies)
         np.testing.assert_allclose(after[:2] + 1j * after[2:4], turned, atol=1e-6)

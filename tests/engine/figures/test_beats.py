@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.analysis.head_walk import HeadWalk, walk_head
-from engine.config import Rope
-from engine.figures.beats.reading import position, projections
+from engine.config import Factors, Linear, Llama3, Rope
+from engine.figures.beats.reading import per_position, position, projections
 from engine.figures.beats.weighing import mask
 from engine.figures.ledger import ledger_spec
 from engine.figures.sheet import FORMATS
@@ -40,6 +40,44 @@ def test_the_pair_that_turns_is_one_that_does(fraction, partner):
         "Pairs of" if partner == 4 else f"The first {2 * partner} of 8 numbers in q and k turn"
     )
     assert told.endswith(f"({number(after[pair])}, {number(after[pair + partner])})")
+
+
+@pytest.mark.parametrize(
+    ("scaling", "said", "turned"),
+    [
+        (
+            None,
+            "scores then feel distance.",
+            ["3 × 1.00 = ", "3 × 0.119 = ", "3 × 0.0141 = ", "3 × 0.00168 = "],
+        ),
+        (
+            Linear(factor=4),
+            "feel distance. For longer texts all wavelengths are stretched 4 times.",
+            ["3 × 1.00 / 4 = ", "3 × 0.119 / 4 = ", "3 × 0.0141 / 4 = ", "3 × 0.00168 / 4 = "],
+        ),
+        # in 1885 = 2 pi x 300 positions waves turn 300, 36, 4.24 and 0.5 times: two stay, one is 8 times as long, and
+        # of one (4.24 - 1) / (5 - 1) = 0.81 of its frequency stays and 0.19 / 8 is added: it is 1 / 0.834 as long
+        (
+            Llama3(factor=8, low=1, high=5, original=1885),
+            "For longer texts the wavelengths of 2 of 4 pairs are stretched, up to 8 times; the others stay.",
+            ["3 × 1.00 = ", "3 × 0.119 = ", "3 × 0.0141 / 1.2 = ", "3 × 0.00168 / 8 = "],
+        ),
+        (
+            Factors(factors=(2, 2, 3, 8)),
+            "For longer texts all wavelengths are stretched, 2 to 8 times.",
+            ["3 × 1.00 / 2 = ", "3 × 0.119 / 2 = ", "3 × 0.0141 / 3 = ", "3 × 0.00168 / 8 = "],
+        ),
+    ],
+)
+def test_stretched_waves_are_told_with_their_numbers(scaling, said, turned):
+    walk = walk_of(positions=Rope(base=5000, scaling=scaling))
+    told = position(walk, str)
+    equation = "".join(words for words, _ in told.equation)
+    pair = next(i for i in range(4) if f" [{i}, {i + 4}] = " in equation)
+    assert told.sentence.endswith(said)
+    assert turned[pair] in equation
+    assert walk.rotation is not None
+    assert [f"3 × {per_position(walk.rotation, at)} = " for at in range(4)] == turned
 
 
 @pytest.mark.parametrize(
