@@ -40,6 +40,7 @@ class Work:
         config = folder.read_config()
         self.training = train(config.model, folder.task(config), folder.training(config))
         self.before = self.resume() if folder.last.exists() else 0.0
+        self.forget()
         weights = sum(value.nbytes for value in self.training.model.state_dict().values())
         self.kept = snapshot_steps(config.training.steps, weights)
         need_room(
@@ -49,13 +50,16 @@ class Work:
         self.saved, self.pause = self.began, CHECKPOINT_EVERY
 
     def resume(self) -> float:
-        """The seconds that were spent already. What came after the checkpoint will be made again."""
+        """The seconds that were spent already."""
         state = load_state(self.folder.last)
         self.training.resume(state)
+        return state.values["seconds"]
+
+    def forget(self) -> None:
+        """What came after the checkpoint, or after the beginning where there is none, will be made again."""
         for step, path in self.folder.snapshots().items():
             if step > self.training.step:
                 path.unlink()
-        return state.values["seconds"]
 
     @property
     def seconds(self) -> float:

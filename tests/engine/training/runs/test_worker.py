@@ -213,7 +213,10 @@ def test_without_a_checkpoint_it_begins_anew(folder: RunFolder, undisturbed: Run
     at_step(6, lambda: folder.request.write_text("pause"), monkeypatch)
     worker.main([str(folder.path)])
     folder.last.unlink()
+    snapshots: list[int] = []
+    at_step(1, lambda: snapshots.extend(folder.snapshots()), monkeypatch)
     worker.main([str(folder.path)])
+    assert snapshots == [0]  # none of steps that are yet to come
     assert same(folder, undisturbed)
     assert b'{"step": 0, "resumed": true}' in folder.metrics.read_bytes()
 
