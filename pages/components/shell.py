@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ASSETS = Path(__file__).parents[2] / "assets"
 UNEXPECTED = N_("Something went wrong here that should not have; the log has the details.")
+REFUSED = N_("The disk does not let the app use {path}: {reason}.")
 
 log = logging.getLogger(__name__)
 _running = threading.local()
@@ -125,9 +126,16 @@ def boundary() -> Iterator[None]:
         yield
     except AtlasError as error:
         panels.problem(sentence(error))
-    except Exception:
+    except Exception as error:
         log.exception("A page failed")
-        panels.problem(_(UNEXPECTED))
+        panels.problem(sentence(unforeseen(error)))
+
+
+def unforeseen(error: Exception) -> AtlasError:
+    """What can be said of what nobody foresaw: of a disk that is full, gone or may only be read, why."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return AtlasError(REFUSED, path=str(error.filename), reason=error.strerror)
+    return AtlasError(UNEXPECTED)
 
 
 def _links(screen: str) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -141,6 +144,25 @@ def test_the_run_in_focus_is_renamed_annotated_duplicated_and_deleted_only_when_
     app.button(key="atlas-run-deleting").click().run()
     assert [run.name for run in runs.listed()] == ["reverse-1"]
     assert not app.exception
+
+
+def test_a_disk_that_refuses_is_told_with_the_file_and_the_reason(
+    open_app: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = replayed("First")
+    app = open_app("runs", lang="en", run="reverse-1")
+
+    def refused(self: Path, target: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(Path, "replace", refused)
+    app.text_input(key="atlas-run-title-reverse-1").set_value("Renamed").run()
+    said = f"The disk does not let the app use {run.folder.config}: Read-only file system."
+    assert said in html(app)
+    assert "Something went wrong" not in html(app)
+    assert runs.find("reverse-1").title == "First"
+    app.session_state["atlas.view"] = app.session_state["atlas.view"].model_copy(update={"lang": "zh"})
+    assert "磁盘不允许应用使用" in html(app.run())
 
 
 def test_without_a_run_in_focus_the_words_are_those_of_the_run_that_is_played(open_app: Start) -> None:

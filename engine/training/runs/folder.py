@@ -218,7 +218,9 @@ def write_whole(path: Path, content: bytes, *, lasting: bool = False) -> None:
                 file.flush()
                 os.fsync(file.fileno())
         beside.replace(path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             beside.unlink()
+        if isinstance(error, OSError):
+            error.filename = str(path)  # of a disk that is full the system says no name
         raise

@@ -61,9 +61,9 @@ def problem_kept(screen: str = "models") -> Iterator[None]:
         yield
     except AtlasError as error:
         st.session_state[_PROBLEM + screen] = error
-    except Exception:
+    except Exception as error:
         log.exception("A callback of a screen failed")
-        st.session_state[_PROBLEM + screen] = AtlasError(shell.UNEXPECTED)
+        st.session_state[_PROBLEM + screen] = shell.unforeseen(error)
 
 
 def problem(screen: str = "models") -> None:
