@@ -158,7 +158,10 @@ def test_code_points_are_what_is_counted() -> None:
 
 def test_bytes_are_written_as_gpt2_writes_them() -> None:
     assert byte_level().encode("👍").pieces == ["ð", "Ł", "ĳ", "į"]
-    assert byte_level().encode("\n\t x").pieces == ["Ċ", "ĉ", "Ġ", "x"]
+    assert byte_level().encode("👍").labels == ["<f0>", "<9f>", "<91>", "<8d>"]
+    blanks = byte_level().encode("\n\t x")
+    assert blanks.pieces == ["Ċ", "ĉ", "Ġ", "x"]
+    assert [byte_level().label(id) for id in blanks.ids] == ["⏎", "⇥", "␣", "x"]
 
 
 def test_a_run_of_signs_that_a_vocabulary_has_not_is_one_token_and_keeps_its_text() -> None:

@@ -10,6 +10,7 @@ from torch import Tensor
 from engine.capture import capture, taps
 from engine.config import (
     Alibi,
+    AtlasError,
     FeedForwardConfig,
     Learned,
     NoPositions,
@@ -27,6 +28,7 @@ from tests.engine.recipes import ASSEMBLIES, bert, config, llama, part, stack, v
 
 every_assembly = pytest.mark.parametrize("settings", ASSEMBLIES.values(), ids=ASSEMBLIES)
 IDS = torch.tensor([[1, 2, 3, 4, 5]])
+NINE = torch.tensor([[1, 2, 3, 4, 5, 6, 7, 8, 9]])
 
 
 def run(settings: TransformerConfig, model, ids: Tensor = IDS) -> Tensor:
@@ -305,11 +307,17 @@ def test_what_fills_up_has_a_vector_like_any_other_and_nobody_reads_it(settings:
 @pytest.mark.parametrize(
     "scheme", [NoPositions(), Sinusoidal(), Rope(), Shaw(), Alibi(), T5Buckets()], ids=str
 )
-def test_only_learned_positions_have_an_end(scheme: Positions) -> None:
-    """Nine tokens where eight were planned; with learned positions they are refused."""
+def test_positions_that_are_not_learned_have_no_end(scheme: Positions) -> None:
+    """Nine tokens where eight were planned."""
     model = build(config(max_len=8, decoder=stack(positions=scheme))).eval()
-    ids = torch.tensor([[1, 2, 3, 4, 5, 6, 7, 8, 9]])
-    torch.testing.assert_close(model(ids)[:, :8], model(ids[:, :8]), rtol=0, atol=1e-5)
+    torch.testing.assert_close(model(NINE)[:, :8], model(NINE[:, :8]), rtol=0, atol=1e-5)
+
+
+def test_learned_positions_have_an_end() -> None:
+    model = build(config(max_len=8, decoder=stack(positions=Learned()))).eval()
+    assert model(NINE[:, :8]).isfinite().all()
+    with pytest.raises(AtlasError, match=r"^9 tokens are too many: this model has learned 8 positions$"):
+        model(NINE)
 
 
 @every_assembly
