@@ -91,10 +91,7 @@ def longer(stretched: np.ndarray, _: Translate) -> str:
     elif slow == count:
         words = _("For longer texts all wavelengths are stretched, {least} to {factor} times.")
     else:
-        words = _(
-            "For longer texts the wavelengths of {slow} of {count} pairs are stretched, up to {factor} times; the "
-            "others stay."
-        )
+        words = _("For longer texts {slow} of {count} wavelengths are stretched, up to {factor} times.")
     return words.format(
         slow=slow, count=count, least=f"{stretched.min():.3g}", factor=f"{stretched.max():.3g}"
     )
