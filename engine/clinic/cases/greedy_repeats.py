@@ -17,7 +17,7 @@ from engine.decoding.filters import Chooser
 from engine.language_model import LanguageModel, load
 from engine.training.recipes import task_of
 
-PROMPTS, SHOWN, GIVEN, WRITTEN, PIECE = 12, 4, 16, 160, 12
+PROMPTS, SHOWN, GIVEN, WRITTEN, PIECE = 12, 3, 16, 160, 12
 
 Written = list[list[int]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,12 +45,12 @@ def eight_bits(weight: Tensor, format: str) -> tuple[Tensor, int]:
 
 @dataclass(frozen=True)
 class Read:
-    """What a model makes of held-out texts: logits, (text, pos, vocab); nats a letter; milliseconds; what it writes."""
+    """What a model makes of held-out texts: logits, (text, pos, vocab); nats a letter; what it writes."""
 
+    model: nn.Module
     bytes: int
     logits: Float[Tensor, "text pos vocab"]
     loss: float
-    time: float
     written: list[str]
 
 
@@ -63,15 +63,13 @@ def run(settings: Settings) -> Evidence:
     ids = torch.tensor([lm.tokenizer.ids(example.target) for example in examples])
     whole = read(lm, ids, size(lm.model))
     broken, mended = (packed(listing, settings.format, ids) for listing in (coarse, eight_bits))
+    took, took_broken, took_mended = in_turn([one.model for one in (whole, broken, mended)], ids)
     prompts = [lm.tokenizer.decode(row[:GIVEN].tolist()) for row in ids[:SHOWN]]
     return Evidence(
         measures=(
             Measure(N_("Letters whose likeliest next one is another"), other(broken, whole), other(mended, whole), "%"),
             Measure(N_("Size, of fp32"), share(broken.bytes, whole.bytes), share(mended.bytes, whole.bytes), "%"),
-            Measure(
-                N_("Time to read, of fp32"), share(broken.time, whole.time), share(mended.time, whole.time),
-                "%", timed=True,
-            ),
+            Measure(N_("Time to read, of fp32"), share(took_broken, took), share(took_mended, took), "%", timed=True),
             Measure(N_("Held-out loss beyond fp32"), worse(broken, whole), worse(mended, whole), "nats"),
             Measure(N_("Largest change of a logit"), change(broken, whole), change(mended, whole)),
         ),
@@ -98,15 +96,23 @@ def packed(
 
 
 def read(lm: LanguageModel, ids: Int[Tensor, "text pos"], taken: int) -> Read:
-    times = []
     with torch.no_grad():
-        for _ in range(TIMES):
-            begun = time.perf_counter()
-            logits = lm.model(ids[:, :-1])
-            times.append(1000 * (time.perf_counter() - begun))
+        logits = lm.model(ids[:, :-1])
     loss = total_loss(logits.flatten(0, 1), ids[:, 1:].flatten()).item() / ids[:, 1:].numel()
     written = [lm.generate(lm.tokenizer.decode(row[:GIVEN].tolist()), WRITTEN) for row in ids[:SHOWN]]
-    return Read(taken, logits, loss, min(times), written)  # longer ones waited for other programs
+    return Read(lm.model, taken, logits, loss, written)
+
+
+def in_turn(models: Sequence[nn.Module], ids: Int[Tensor, "text pos"]) -> list[float]:
+    """Milliseconds that each takes to read, the shortest of some times; by turns, so that all meet the same machine."""
+    times: list[list[float]] = [[] for _ in models]
+    with torch.no_grad():
+        for _ in range(TIMES):
+            for model, taken in zip(models, times, strict=True):
+                begun = time.perf_counter()
+                model(ids[:, :-1])
+                taken.append(1000 * (time.perf_counter() - begun))
+    return [min(each) for each in times]
 
 
 def size(model: nn.Module) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -211,3 +212,14 @@ def test_a_legend_that_has_no_room_goes_on_in_the_next_row() -> None:
     marks = (HIDDEN, NAN, INFINITE)
     assert [row for row, _ in places(FORMS["wide"], 100, marks, str)] == [0, 0, 0]
     assert [row for row, _ in places(FORMS["narrow"], 140, marks, str)] == [0, 1, 1]
+
+
+def test_what_rows_and_columns_are_stands_above_them_and_names_have_room() -> None:
+    named = replace(grid(np.eye(3)), axes=("query", "<key>"))
+    plain, spec = spec_of(grid(np.eye(3))), spec_of(named)
+    assert sum(text.split() == ["↓", "query", "→", "&lt;key&gt;"] for text in words(spec)) == 2
+    assert spec["layout"]["height"] - plain["layout"]["height"] == pytest.approx(
+        19.5, abs=0.6
+    )  # a line of 13
+    wide = Cells.of(Grid("weights", ("m", "m"), ("m", "m"), np.eye(2), np.eye(2)), FORMS["wide"])
+    assert wide.left - 7 > 0.83 * FORMS["wide"].note  # what an m takes, left of the gap before the cells
