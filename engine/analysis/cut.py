@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.analysis.head_place import HeadPlace, check, locate, token_rows
+from engine.config import N_, AtlasError
 from engine.edits import cut_lines
 from engine.training.probe import Places, Probe
+
+UNSAID = N_("What the encoder reads is said by the decoder alone: choose one of its heads to cut a line of.")
 
 if TYPE_CHECKING:
     from engine.capture import Edit
@@ -57,8 +60,11 @@ def cut(
 ) -> Cut:
     """A text read with and without some lines of one query. only: cut in this head instead of in all of them.
 
-    Raises AtlasError for a kind of attention, query or key that is not there, and for a model that says no tokens.
+    Raises AtlasError for a kind of attention, query or key that is not there, for a model that says no tokens, and for
+    attention at whose queries none are said.
     """
+    if not says(lm, kind):
+        raise AtlasError(UNSAID)
     whole = lm.trace(probe.text, probe.target, names=["logits"])
     queries, read = token_rows(whole, locate(lm, kind, 0, 0))
     check(query, len(queries), "query")
@@ -67,6 +73,11 @@ def cut(
     edits = cutting(lm, kind, [{query: keys}], only)
     without = lm.trace(probe.text, probe.target, names=["logits"], edits=edits)
     return Cut(query, keys, tuple(queries.labels), tuple(read.labels), tuple(both(lm, whole, without)))
+
+
+def says(lm: LanguageModel, kind: str) -> bool:
+    """Whether the queries of this attention are where tokens are said: not in an encoder before a decoder."""
+    return kind not in lm.sites or lm.sites[kind].stack == [*lm.config.stacks][-1]
 
 
 def both(lm: LanguageModel, whole: TextTrace, without: TextTrace) -> list[Said]:

@@ -227,6 +227,16 @@ def test_on_stage_heads_are_compared_where_runs_were_chosen_and_only_there(open_
     assert heading not in html(open_app("runs", **view))
 
 
+@pytest.mark.parametrize(("site", "said"), [("self.0.0", False), ("masked.0.0", True), ("cross.0.0", True)])
+def test_a_line_of_an_encoder_is_not_cut_where_only_the_decoder_says_tokens(
+    open_app: Start, site: str, said: bool
+) -> None:
+    words = html(open_app("runs", lang="en", run="reverse", probe="abcd", site=site))
+    assert ("What the encoder reads is said by the decoder alone" in words) is not said
+    assert ("atlas-cut" in words) is said
+    assert "Something went wrong" not in words
+
+
 def test_heads_of_the_chosen_runs_are_found_on_one_text_and_each_is_a_way_to_its_numbers(
     open_app: Start,
 ) -> None:

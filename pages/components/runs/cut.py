@@ -7,7 +7,7 @@ from html import escape
 import numpy as np
 import streamlit as st
 
-from engine.analysis.cut import Cut, cut
+from engine.analysis.cut import UNSAID, Cut, cut, says
 from pages.components import controls, navigation, panels, resources, state
 from pages.components.language import _, language
 from pages.components.runs.replay import Shown
@@ -23,6 +23,9 @@ def show(shown: Shown) -> None:
     if "logits" not in lm.taps or not (shown.info.probe.goes_on or shown.info.probe.places):
         return
     panels.heading(_("Cut this line"))
+    if not says(lm, shown.kind):
+        panels.paragraph(_(UNSAID))
+        return
     look, probe = shown.info.looks[shown.kind], shown.info.probe
     with st.container(horizontal=True, key="atlas-cut-controls", gap="small", vertical_alignment="bottom"):
         query = _query(shown)
