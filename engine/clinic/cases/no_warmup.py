@@ -18,8 +18,8 @@ RATE = 4e-3
 
 class Settings(SeededSettings):
     layers: int = Field(default=6, ge=1, le=6, title=N_("Layers"))
-    warmup: int = Field(default=80, ge=10, le=120, title=N_("Steps of warm-up"))
-    steps: int = Field(default=120, ge=60, le=200, title=N_("Training steps"))
+    warmup: int = Field(default=60, ge=10, le=120, title=N_("Steps of warm-up"))
+    steps: int = Field(default=100, ge=60, le=200, title=N_("Training steps"))
 
 
 def at_once(model: nn.Module, batches: Iterable[Batch], warmup: int) -> Learned:
