@@ -22,7 +22,12 @@ NAMES: dict[Language, str] = {"en": "English", "zh": "中文"}
 
 LOCALES = Path(__file__).parents[2] / "assets" / "locales"
 _KEY = "atlas.language"
-NAMED_FIRST = ("{name}", "{model}", "{path}")  # a sentence that begins with a name leaves it its letters
+NAMED_FIRST = (
+    "{name}",
+    "{model}",
+    "{path}",
+    "{where}",
+)  # a sentence that begins with a name leaves it its letters
 
 
 def N_(message: str) -> str:  # noqa: N802 (gettext's own name)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SCREENS = {
     "home": N_("Home"),
     "attention": N_("Attention"),
+    "scaling": N_("Scaling"),
     "training": N_("Training"),
     "runs": N_("Runs"),
     "clinic": N_("Clinic"),

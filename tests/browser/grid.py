@@ -24,6 +24,7 @@ from tests.browser.server import Server, served
 SCREENS = {
     "home": ("/", {}),
     "models": ("/models", {"model": "dates"}),
+    "scaling": ("/scaling", {"model": "dates"}),
     "training": ("/training", {}),
     "runs": ("/runs", {"run": "reverse", "probe": "abcdefgh"}),
     "clinic": ("/clinic", {}),

@@ -18,6 +18,7 @@ SCREENS = {
     "models": ("/models", {"model": "dates"}),
     "attention": ("/attention", {"model": "dates", "text": "June 3, 2025", "beat": "7"}),
     "attention-pocket": ("/attention", {"model": "pocket", "beat": "9"}),
+    "scaling": ("/scaling", {"model": "dates"}),
     "training": ("/training", {}),
     "runs": ("/runs", {"run": "reverse", "probe": "abcdefgh"}),
     "clinic": ("/clinic", {}),
@@ -38,7 +39,7 @@ LOOKS = [
     Look("attention-pocket", "zh", "dark", False, PHONE),
     *(
         look
-        for name in ("training", "runs", "clinic", "clinic-case")
+        for name in ("scaling", "training", "runs", "clinic", "clinic-case")
         for look in (
             Look(name, "en", "light", False, LAPTOP),
             Look(name, "zh", "dark", True, STAGE),

@@ -16,7 +16,7 @@ from engine.clinic.bench import DIED
 from engine.clinic.cases import NAMES, case_named
 from engine.clinic.symptoms import SYMPTOMS
 from engine.config import AtlasError
-from pages.components import panels, resources
+from pages.components import linked_settings, panels, resources
 from pages.components.clinic import choice, doors, listings, measured, numbers
 from pages.components.clinic.signs import SIGNS
 from tests.pages.test_frame import html
@@ -213,18 +213,18 @@ def test_every_setting_of_every_case_comes_back_from_its_link() -> None:
                 if value not in (None, schema["default"])
             )
             changed = case.settings.model_validate({name: other})
-            link = choice.written(changed)
+            link = linked_settings.written(changed)
             assert link == f"{name}:{other}"
-            assert case.settings.model_validate(choice.read(case, link or "")) == changed
+            assert case.settings.model_validate(linked_settings.parsed(case.settings, link or "")) == changed
 
 
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
-        ("seed:many", "settings were left out: Seed must be a whole number, not 'many'."),
-        ("seed:-1", "settings were left out: Seed must be at least 0, not -1."),
-        ("seed:99999", "settings were left out: Seed must be at most 9999, not 99999."),
-        ("seed:1.5", "settings were left out: Seed must be a whole number, not 1.5."),
+        ("seed:many", "settings were left out: seed must be a whole number, not 'many'."),
+        ("seed:-1", "settings were left out: seed must be at least 0, not -1."),
+        ("seed:99999", "settings were left out: seed must be at most 9999, not 99999."),
+        ("seed:1.5", "settings were left out: seed must be a whole number, not 1.5."),
         ("nothing:1", "settings were left out: There is no setting called nothing."),
         ("seed", "cannot be “seed”"),
         ("seed:1,seed", "cannot be “seed:1,seed”"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from engine.analysis.head_walk import locate, walk_head
+from engine.analysis.head_place import locate
+from engine.analysis.head_walk import walk_head
 from engine.figures.ledger import ledger_spec
 from engine.figures.sheet import FORMATS
 from engine.figures.theme import THEMES

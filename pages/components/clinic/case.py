@@ -9,7 +9,7 @@ import streamlit as st
 from engine.analysis.evidence import Evidence
 from engine.clinic.case import Case
 from engine.clinic.symptoms import SYMPTOMS
-from pages.components import panels, scenes, shell, state
+from pages.components import linked_settings, panels, scenes, shell, state
 from pages.components.clinic import choice, evidence, listings, question
 from pages.components.clinic import measured as clinic_measured
 from pages.components.clinic import numbers as clinic_numbers
@@ -30,12 +30,12 @@ def at_the_desk(case: Case) -> None:
     with left:
         remedy(case)
     with right, st.container(key="atlas-clinic-question"):
-        question.show(case)
+        question.show(case.name, case.question)
 
 
 def on_stage(case: Case) -> None:
     """One scene after another, by keys; the answer comes after the question."""
-    settings = choice.settings(case)
+    settings = linked_settings.read(case.settings)
     found = None
     with scenes.scene(1):
         opening(case)
@@ -99,7 +99,7 @@ def opening(case: Case) -> None:
 
 def measured(case: Case) -> None:
     """Numbers and figures, and beside the numbers the settings that can be tried."""
-    settings = choice.settings(case)
+    settings = linked_settings.read(case.settings)
     panels.heading(_("Measured here"))
     found = None
     numbers, form = st.columns([8, 4], gap="large")

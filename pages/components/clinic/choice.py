@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
-from typing import Any
 
 import streamlit as st
 
-from engine.clinic.case import Case, CaseSettings
+from engine.clinic.case import Case
 from engine.clinic.cases import NAMES, case_named, cases
 from engine.clinic.symptoms import SYMPTOMS
-from engine.errors import AtlasError
 from pages.components import panels, state
-from pages.components.language import N_, sentence
+from pages.components.language import N_
 
-UNREAD = N_("The link's settings were left out: {reason}")
 OF_OTHERS = N_("This case has other symptoms than “{value}”; it is shown among those of its first.")
 
 
@@ -43,39 +39,6 @@ def case() -> Case | None:
             state.note("symptom", OF_OTHERS, value=given)
         state.settle(symptom=found.symptoms[0])
     return found
-
-
-def settings(case: Case) -> CaseSettings:
-    """As the link has them; those of the case itself where it cannot be."""
-    try:
-        return case.settings.model_validate(read(case, state.view().settings or ""))
-    except AtlasError as error:
-        state.note("settings", UNREAD, reason=sentence(error))
-        state.settle(settings=None)
-        return case.settings()
-
-
-def read(case: Case, linked: str) -> dict[str, Any]:
-    """What a link says the settings are: of those that are words the words, of others what they mean as JSON."""
-    fields = case.settings.model_json_schema()["properties"]
-    pairs = [pair.split(":", 1) for pair in linked.split(",") if pair]
-    return {
-        name: value if fields.get(name, {}).get("type") == "string" else meant(value) for name, value in pairs
-    }
-
-
-def meant(value: str) -> Any:
-    """A number as one; what is no JSON stays a word."""
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
-def written(chosen: CaseSettings) -> str | None:
-    """Settings as a link has them: what is not the default; None where nothing is."""
-    changed = chosen.model_dump(mode="json", exclude_defaults=True)
-    return ",".join(f"{name}:{value}" for name, value in changed.items()) or None
 
 
 def among(symptom: str) -> list[Case]:

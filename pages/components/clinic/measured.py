@@ -13,8 +13,7 @@ import streamlit as st
 from engine.analysis.evidence import Evidence
 from engine.clinic.case import Case, CaseSettings
 from engine.errors import AtlasError
-from pages.components import panels, resources, schema_form, state
-from pages.components.clinic import choice
+from pages.components import linked_settings, panels, resources, schema_form, state
 from pages.components.language import N_, _, sentence
 
 SHORTEST = 0.01  # seconds
@@ -81,7 +80,7 @@ def _wait() -> None:
 
 def form(case: Case, settings: CaseSettings) -> None:
     """The settings of the case, and the button that runs it with them."""
-    drawn, schema = schema_form.form(f"clinic-{case.name}-{choice.written(settings)}", case.settings)
+    drawn, schema = schema_form.form(f"clinic-{case.name}-{linked_settings.written(settings)}", case.settings)
     names = sorted(schema_form.drawable(drawn, schema), key="seed".__eq__)
     with st.container(key="atlas-clinic-form"):
         values = drawn.draw(schema, names, settings.model_dump(mode="json"))
@@ -95,7 +94,7 @@ def _again(case: Case, values: dict[str, Any]) -> None:
     except AtlasError as error:
         state.note("settings", NOT_RUN, reason=sentence(error))
         return
-    state.update(settings=choice.written(chosen))
+    state.update(settings=linked_settings.written(chosen))
     asked = st.session_state.pop(_ASKED, None)
     if asked and asked.what == (case.name, chosen.model_dump_json()):
         resources.measured_again(*asked.what)

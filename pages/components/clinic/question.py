@@ -1,4 +1,4 @@
-"""The one question of a case: first a guess, then what is so, and why."""
+"""One question: first a guess, then what is so, and why."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import escape
 
 import streamlit as st
 
-from engine.clinic.case import Case, Question
+from engine.clinic.case import Question
 from pages.components import panels
 from pages.components.language import _
 
@@ -15,28 +15,28 @@ LETTERS = "ABCD"
 _GUESSES = "atlas.clinic.guesses"
 
 
-def show(case: Case) -> None:
-    """Answers to choose from, and after the choice which of them is right."""
+def show(name: str, question: Question) -> None:
+    """Answers to choose from, and after the choice which of them is right; name: by which the guess is kept."""
     panels.heading(_("Before you go on: what do you expect?"))
     guesses: dict[str, int] = st.session_state.setdefault(_GUESSES, {})
-    text(case.question)
+    text(question)
     with st.container(key="atlas-clinic-answers"):
-        if (guess := guesses.get(case.name)) is None:
-            for at, answer in enumerate(case.question.answers):
+        if (guess := guesses.get(name)) is None:
+            for at, answer in enumerate(question.answers):
                 st.button(
-                    panels.plain(_(answer)), key=f"atlas-answer-{case.name}-{at}", width="stretch",
-                    on_click=partial(guesses.update, {case.name: at}),
+                    panels.plain(_(answer)), key=f"atlas-answer-{name}-{at}", width="stretch",
+                    on_click=partial(guesses.update, {name: at}),
                 )  # fmt: skip
             return
-        revealed(case.question, guess)
+        revealed(question, guess)
         st.button(
             _("Ask me again"), key="atlas-answer-again", type="tertiary",
-            on_click=partial(_forget, case.name),
+            on_click=partial(_forget, name),
         )  # fmt: skip
 
 
-def _forget(case: str) -> None:
-    st.session_state[_GUESSES].pop(case, None)
+def _forget(name: str) -> None:
+    st.session_state[_GUESSES].pop(name, None)
 
 
 def asked(question: Question) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
@@ -13,7 +13,6 @@ from engine.figures.boards import BOARDS, Board
 from engine.figures.curves import curves_spec
 from engine.figures.theme import THEMES
 from engine.training import runs
-from engine.training.runs import Run
 from engine.training.runs.differences import differences
 from engine.training.runs.metrics import Metrics
 from pages.components import panels, resources, state
@@ -25,8 +24,12 @@ SHEETS = BOARDS | {"wide": Board("wide", 1216, 4, 176, title=13.5, note=11.5, na
 QUANTITIES = ("loss", "held_out_loss", "exact", "alignment")
 
 
-def curves(names: Sequence[str]) -> None:
-    """Of those runs that have begun, as they were measured; a running mean over them where one is asked for."""
+def curves(names: Sequence[str], called: Mapping[str, str] | None = None) -> None:
+    """Of those runs that have begun, as they were measured; a running mean over them where one is asked for.
+
+    called: what a run is called in the figure, if not by its name.
+    """
+    called = called or {}
     known = [run for name in names if (run := runs.find(name)).config is not None]
     told = [(run, resources.metrics(run.folder)) for run in known]
     if not told:
@@ -35,10 +38,11 @@ def curves(names: Sequence[str]) -> None:
     half_life = usual_half_life(until) if _smooth() else None
     form, theme = "talk" if state.view().talk else room(KEY), theme_name()
     content = tuple((run.name, metrics.offset) for run, metrics in told)
+    named = [(called.get(run.name, run.name), metrics) for run, metrics in told]
     drawn = kept(
         KEY, (content, until, half_life, form, theme, language()),
         lambda: sheet(
-            curves_spec(_panels(told, until, half_life), theme=THEMES[theme], board=SHEETS[form], translate=_)
+            curves_spec(_panels(named, until, half_life), theme=THEMES[theme], board=SHEETS[form], translate=_)
         ),
     )  # fmt: skip
     plot(drawn, key=KEY, label=_("Curves of {runs}").format(runs=", ".join(names)), name="runs")
@@ -53,8 +57,7 @@ def _smooth() -> bool:
     )
 
 
-def _panels(told: Sequence[tuple[Run, Metrics]], until: int, half_life: float | None) -> list[Panel]:
-    named = [(run.name, metrics) for run, metrics in told]
+def _panels(named: Sequence[tuple[str, Metrics]], until: int, half_life: float | None) -> list[Panel]:
     drawn = [overlaid(quantity, named, until, half_life) for quantity in QUANTITIES]
     return [panel for panel in drawn if any(len(line.steps) for line in panel.lines)] or drawn[:1]
 
