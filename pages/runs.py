@@ -52,8 +52,9 @@ with shell.frame("runs", _("Runs"), _("side by side, and attention over training
                     cut.show(shown)
             panels.lesson("runs")
         with right, shell.boundary():
-            told = focus or (shown.trained.name if shown else None)
-            if told in {run.name for run in known}:
+            here = {run.name for run in known}
+            told = focus if focus in here or not shown else shown.trained.name
+            if told in here:
                 details.show(told)
                 diagnosis.show(told)
             compare.settings(names)

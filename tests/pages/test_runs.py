@@ -289,6 +289,90 @@ def test_an_unknown_run_is_told_and_another_is_shown(open_app: Start) -> None:
     assert not app.exception
 
 
+def test_a_run_that_another_screen_deleted_is_told_where_it_was_in_focus(open_app: Start) -> None:
+    replayed("First")
+    replayed("Second")
+    app = open_app("runs", lang="en")
+    app.button(key="atlas-runs-focus-reverse-2").click().run()
+    assert "has snapshots here" not in html(app)
+    runs.delete("reverse-2")
+    said = html(app.run())
+    assert said.count("Nothing called “reverse-2” has snapshots here; reverse-1 is shown.") == 1
+    assert app.text_input(key="atlas-run-title-reverse-1").value == "First"
+    app.button(key="atlas-runs-focus-reverse-1").click().run()
+    assert "has snapshots here" not in html(app)
+
+
+def test_a_refusal_goes_when_another_run_is_chosen_and_stays_gone(open_app: Start) -> None:
+    replayed("First")
+    replayed("Second")
+    app = open_app("runs", lang="en", run="reverse-1")
+    app.text_input(key="atlas-run-adopt").set_value("/nowhere").run()
+    assert "/nowhere is no run" in html(app)
+    assert "/nowhere is no run" in html(app.run())
+    app.button(key="atlas-runs-focus-reverse-2").click().run()
+    assert "/nowhere is no run" not in html(app)
+    app.button(key="atlas-runs-focus-reverse-1").click().run()
+    assert "/nowhere is no run" not in html(app)
+
+
+def test_what_cannot_be_taken_in_is_told_where_there_is_no_run_yet(open_app: Start) -> None:
+    app = open_app("runs", lang="en")
+    app.text_input(key="atlas-run-adopt").set_value("/nowhere").run()
+    assert html(app).count("/nowhere is no run") == 1
+
+
+@pytest.mark.parametrize(
+    ("field", "typed"), [("notes", "an hour's thoughts\nand more"), ("title", "Another title")]
+)
+def test_words_that_cannot_be_kept_stay_in_their_field_with_the_refusal_until_they_are(
+    open_app: Start, monkeypatch: pytest.MonkeyPatch, field: str, typed: str
+) -> None:
+    replayed("First")
+    replayed("Second")
+    app = open_app("runs", lang="en", run="reverse-1")
+
+    def widget():
+        area = app.text_area if field == "notes" else app.text_input
+        return area(key=f"atlas-run-{field}-reverse-1")
+
+    def refused(self: Path, target: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", refused)
+        widget().set_value(typed).run()
+        assert widget().value == typed
+        assert "Read-only file system" in html(app)
+        app.button(key="atlas-runs-focus-reverse-2").click().run()
+        assert "Read-only file system" not in html(app)
+        app.button(key="atlas-runs-focus-reverse-1").click().run()
+        assert widget().value == typed
+        assert "Read-only file system" in html(app)
+    app.button(key=f"atlas-run-{field}-again").click().run()
+    assert "Read-only file system" not in html(app)
+    assert widget().value == typed
+    config = runs.find("reverse-1").config
+    assert config is not None
+    assert {"notes": config.notes, "title": config.title}[field] == typed
+
+
+def test_a_run_without_its_status_says_so_and_is_looked_at_nevertheless(open_app: Start) -> None:
+    replayed("First").folder.status.unlink()
+    app = open_app("runs", lang="en", run="reverse-1")
+    assert "status.json is missing" in html(app)
+    assert "After step 20" in html(app)  # a line is cut
+    assert "model.safetensors" not in html(app)
+    assert not app.exception
+
+
+def test_a_copy_of_a_long_title_says_that_it_is_one(open_app: Start) -> None:
+    replayed("x" * 200)
+    app = open_app("runs", lang="en", run="reverse-1")
+    app.button(key="atlas-run-duplicate").click().run()
+    assert runs.find("reverse-2").title == "x" * 192 + "…, again"
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_a_run_that_cannot_be_read_does_not_take_the_others_with_it(open_app: Start, lang: str) -> None:
     replayed("Whole")

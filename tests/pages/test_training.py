@@ -174,6 +174,21 @@ def test_a_run_at_work_is_paused_and_stopped_by_its_buttons(open_app: Start) -> 
     assert run.folder.request.read_text() == "pause"
 
 
+def test_a_refusal_goes_when_another_run_is_chosen(open_app: Start) -> None:
+    first, _second = trained(made(), state="paused"), trained(made(), state="paused")
+    app = open_app("training", lang="en", run=first.name)
+    button = next(one for one in app.button if one.label == "Go on")
+    stands(first, state="finished")  # another screen was faster
+    button.click().run()
+    assert "is finished: duplicate it" in html(app)
+    app.button(key="atlas-run-choose-reverse-2").click().run()
+    assert "is finished: duplicate it" not in html(app)
+
+
+def test_the_field_of_the_title_takes_as_much_as_a_run_keeps(open_app: Start) -> None:
+    assert open_app("training", lang="en").text_input(key="atlas-title").max_chars == 200
+
+
 def test_a_run_that_stands_still_leads_to_what_runs_has_of_it(open_app: Start) -> None:
     run = trained(made(), state="finished")
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 START = "start"
 MOST_PARAMETERS = 10**12  # no machine trains more with this program
+MOST_OF_TITLE = 200  # characters
 FORMAT = 1  # of the folder; a later one may hold what this program does not know
 
 
@@ -47,7 +48,7 @@ class RunConfig(Settings):
     """
 
     format: int = Field(default=FORMAT, ge=1)
-    title: str = Field(min_length=1, max_length=200)
+    title: str = Field(min_length=1, max_length=MOST_OF_TITLE)
     task: dict[str, Any]
     model: TransformerConfig
     training: TrainingSettings
@@ -177,7 +178,7 @@ class RunFolder:
         """The run that this is the folder of, or weights in it; None where it is neither. No path is too long."""
         weights = path.suffix == ".safetensors" and os.path.isfile(path)
         folder = cls(path.absolute().parent.parent if weights else path.absolute())
-        return folder if os.path.isfile(folder.status) else None
+        return folder if os.path.isfile(folder.status) or _is_of_a_run(folder.config) else None
 
     def weights(self) -> Path | None:
         """The best there are: those of the best evaluation, else of the latest snapshot, None before the first."""
@@ -206,6 +207,15 @@ class RunFolder:
                 "{path} is no run: its config.json cannot be read ({reason}).", path=str(self.path), reason=reason
             ) from None  # fmt: skip
         return RunConfig.from_json(text)
+
+
+def _is_of_a_run(config: Path) -> bool:
+    """Whether these are settings of a run, which may be damaged for all that: other models have a config.json too."""
+    try:
+        settings = json_of(config.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(settings, dict) and settings.keys() >= {"task", "model", "training"}
 
 
 def write_whole(path: Path, content: bytes, *, lasting: bool = False) -> None:

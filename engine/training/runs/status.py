@@ -127,14 +127,25 @@ def read(folder: RunFolder) -> Status:
 
 
 def _said(folder: RunFolder) -> Status:
-    """What status.json says; a run without one was never started."""
+    """What status.json says."""
     try:
         return Status(**json_of(folder.status.read_text(encoding="utf-8")))
     except FileNotFoundError:
-        return Status()
+        return _unsaid(folder)
     except (OSError, ValueError, TypeError, RecursionError) as error:  # an AtlasError is a ValueError
         damaged = AtlasError("The run's status.json cannot be read: {reason}.", reason=str(error))
         return Status(state="interrupted", error=Sentence.of(damaged))
+
+
+def _unsaid(folder: RunFolder) -> Status:
+    """A run that says nothing was never started, unless it has curves."""
+    if not folder.metrics.exists():
+        return Status()
+    lost = AtlasError(
+        "The run's status.json is missing, so that nobody knows how it ended; what it learned is there: it goes on "
+        "at its last checkpoint, if it has one."
+    )
+    return Status(state="interrupted", error=Sentence.of(lost))
 
 
 def _gone(status: Status) -> Status:

@@ -24,7 +24,8 @@ from engine.training.runs.heartbeat import Heartbeat
 from engine.training.runs.metrics import MetricsWriter
 from engine.training.runs.status import State as StateName
 
-CHECKPOINT_EVERY = 15.0  # seconds
+FIRST_CHECKPOINT = 2.0  # seconds after the beginning: a short run has one, should its process be killed
+CHECKPOINT_EVERY = 15.0  # seconds, from there on
 POLITE = 5  # niceness: screens go first
 WRITING = 0.02  # share of the time that checkpoints may take: large ones are made less often
 
@@ -47,7 +48,7 @@ class Work:
             folder, weights * (len(self.kept) + 8)
         )  # a state is three times the weights, and is held twice
         self.began = time.monotonic()
-        self.saved, self.pause = self.began, CHECKPOINT_EVERY
+        self.saved, self.pause = self.began, FIRST_CHECKPOINT
 
     def resume(self) -> float:
         """The seconds that were spent already."""

@@ -12,7 +12,7 @@ import streamlit as st
 from engine.config import AtlasError
 from engine.pretrained import download
 from engine.room import readable
-from pages.components import panels, shell
+from pages.components import panels, shell, state
 from pages.components.language import N_, _, sentence
 
 PHASES = {
@@ -54,19 +54,31 @@ def _progress(name: str) -> None:
 
 
 @contextmanager
-def problem_kept(screen: str = "models") -> Iterator[None]:
-    """What fails in a callback, outside every boundary of the page, becomes the sentence that `problem` shows."""
-    st.session_state[_PROBLEM + screen] = None
+def problem_kept(place: str = "models") -> Iterator[None]:
+    """What fails in a callback, outside every boundary of the page, becomes the sentence that `problem` shows there."""
+    st.session_state[_PROBLEM + place] = None
+    failed: AtlasError | None = None
     try:
         yield
     except AtlasError as error:
-        st.session_state[_PROBLEM + screen] = error
+        failed = error
     except Exception as error:
         log.exception("A callback of a screen failed")
-        st.session_state[_PROBLEM + screen] = shell.unforeseen(error)
+        failed = shell.unforeseen(error)
+    if failed:
+        st.session_state[_PROBLEM + place] = (failed, state.view().run)
 
 
-def problem(screen: str = "models") -> None:
-    """What went wrong in the last callback of that screen, if anything did."""
-    if found := st.session_state.get(_PROBLEM + screen):
-        panels.problem(sentence(found))
+def problem(place: str = "models") -> None:
+    """What went wrong in the last callback of that place, if anything did; forgotten when another run is chosen."""
+    if found := refusal(place):
+        if st.session_state[_PROBLEM + place][1] == state.view().run:
+            panels.problem(sentence(found))
+        else:
+            st.session_state[_PROBLEM + place] = None
+
+
+def refusal(place: str) -> AtlasError | None:
+    """The same, for a place that remembers it whatever run is chosen."""
+    kept = st.session_state.get(_PROBLEM + place)
+    return kept and kept[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -9,12 +10,14 @@ import streamlit as st
 
 from engine.training import runs
 from engine.training.runs import Run, event_file, transfer
+from engine.training.runs.folder import MOST_OF_TITLE
 from pages.components import navigation, panels, state
 from pages.components.language import _, sentence
 from pages.components.models import fetching
 from pages.components.training import controls
 
-SCREEN = "runs"
+SCREEN, ELSEWHERE = "runs", "runs from elsewhere"
+TYPED = "atlas.typed."  # and the key of a field: what could not be kept
 
 
 def show(name: str) -> None:
@@ -50,32 +53,43 @@ def _words(run: Run) -> None:
     assert run.config is not None
     title, notes = f"atlas-run-title-{run.name}", f"atlas-run-notes-{run.name}"
     for key, value in ((title, run.title), (notes, run.config.notes)):
-        st.session_state[key] = value
-    st.text_input(
-        _("Title"), key=title, autocomplete="off", max_chars=200,
-        on_change=lambda: _rename(run.name, st.session_state[title]),
-    )  # fmt: skip
-    st.text_area(
-        _("Notes"), key=notes, height=76, max_chars=20_000,
-        on_change=lambda: _annotate(run.name, st.session_state[notes]),
-    )  # fmt: skip
+        st.session_state[key] = st.session_state[TYPED + key] if fetching.refusal(key) else value
+    rename, annotate = partial(_keep, title, run.name, _rename), partial(_keep, notes, run.name, _annotate)
+    st.text_input(_("Title"), key=title, autocomplete="off", max_chars=MOST_OF_TITLE, on_change=rename)
+    _refused(title, "title", rename)
+    st.text_area(_("Notes"), key=notes, height=76, max_chars=20_000, on_change=annotate)
+    _refused(notes, "notes", annotate)
 
 
-def _rename(name: str, title: str | None) -> None:
-    with fetching.problem_kept(SCREEN):
-        if typed := state.printable(title or "").strip():
-            runs.rename(name, typed)
+def _keep(key: str, name: str, verb: Callable[[str, str], None]) -> None:
+    """What stands in the field becomes the run's; where the disk refuses, it stays in the field."""
+    typed = st.session_state[TYPED + key] = st.session_state[key] or ""
+    with fetching.problem_kept(key):
+        verb(name, state.printable(typed))
 
 
-def _annotate(name: str, notes: str | None) -> None:
-    with fetching.problem_kept(SCREEN):
-        runs.annotate(name, state.printable(notes or ""))
+def _rename(name: str, typed: str) -> None:
+    if title := typed.strip():
+        runs.rename(name, title)
+
+
+def _annotate(name: str, typed: str) -> None:
+    runs.annotate(name, typed)
+
+
+def _refused(key: str, field: str, again: Callable[[], None]) -> None:
+    """Why what stands in a field could not be kept, and another try."""
+    if found := fetching.refusal(key):
+        panels.problem(sentence(found))
+        st.button(_("Keep it after all"), key=f"atlas-run-{field}-again", type="tertiary", on_click=again)
 
 
 def _duplicate(run: Run) -> None:
     """The copy waits in the table; it is started on the Training screen."""
     with fetching.problem_kept(SCREEN):
-        made = runs.duplicate(run.name, _("{title}, again").format(title=run.title)[:200])
+        words = _("{title}, again")
+        room = MOST_OF_TITLE - len(words.format(title=""))
+        made = runs.duplicate(run.name, words.format(title=state.shorten(run.title, room)))
         state.update(run=made.name)
 
 
@@ -133,11 +147,12 @@ def adopt() -> None:
         _("A run from elsewhere"), key="atlas-run-adopt", autocomplete="off", on_change=_adopt,
         placeholder=_("Path of a run's folder, to be copied here"),
     )  # fmt: skip
+    fetching.problem(ELSEWHERE)
 
 
 def _adopt() -> None:
     typed = state.printable(st.session_state["atlas-run-adopt"] or "").strip().strip("'\"")
-    with fetching.problem_kept(SCREEN):
+    with fetching.problem_kept(ELSEWHERE):
         if typed:
             state.update(run=transfer.adopt(Path(typed)).name)
             st.session_state["atlas-run-adopt"] = ""

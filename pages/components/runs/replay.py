@@ -11,6 +11,7 @@ from engine.analysis.over_time import OverTime
 from engine.figures.over_time import over_time_spec
 from engine.figures.over_time_play import FORMS
 from engine.figures.theme import THEMES
+from engine.training import runs
 from engine.training.probe import Probe
 from pages.components import controls, moments, navigation, panels, resources, state
 from pages.components.language import N_, _, language
@@ -60,7 +61,7 @@ def choose() -> Shown | None:
 def _trained(known: dict[str, Trained]) -> Trained:
     asked, names = state.view().run, list(known)
     shown = asked if asked in known else names[0]
-    if asked and asked != shown and state.linked("run"):
+    if asked and asked != shown and (state.linked("run") or _is_gone(asked)):
         state.note("run", NO_TRAINED, value=state.shorten(asked), shown=shown)
     key = f"atlas-replay-run-{language()}"
     st.session_state[key] = shown
@@ -69,6 +70,11 @@ def _trained(known: dict[str, Trained]) -> Trained:
         label_visibility="collapsed", on_change=lambda: _chosen(st.session_state[key]),
     )  # fmt: skip
     return known[shown]
+
+
+def _is_gone(name: str) -> bool:
+    """Whether another screen deleted it: one that is there may have no snapshots yet, as its row says."""
+    return all(run.name != name for run in runs.listed())
 
 
 def _chosen(name: str) -> None:

@@ -13,7 +13,7 @@ import streamlit as st
 from engine.config import AtlasError, StackConfig, TransformerConfig
 from engine.training import presets, runs
 from engine.training.runs import sweep
-from engine.training.runs.folder import RunConfig
+from engine.training.runs.folder import MOST_OF_TITLE, RunConfig
 from engine.training.settings import TrainingSettings
 from engine.training.tasks import TASKS, Task
 from pages.components import panels, resources, schema_form, state
@@ -135,9 +135,11 @@ def _plan(name: str, size: str) -> Plan:
     title = _("{task}, {size}").format(
         task=_(TASKS[name].title), size=_({**presets.SIZES, OWN: N_("own")}[size])
     )
-    typed = st.text_input(_("Title"), key="atlas-title", placeholder=title, autocomplete="off")
+    typed = st.text_input(
+        _("Title"), key="atlas-title", placeholder=title, autocomplete="off", max_chars=MOST_OF_TITLE
+    )
     config = RunConfig(
-        title=state.printable(typed or "").strip()[:200] or title, task=options, model=model, training=training,
+        title=state.printable(typed or "").strip() or title, task=options, model=model, training=training,
         probe=presets.probe_for(task),
     )  # fmt: skip
     return Plan(config, data)

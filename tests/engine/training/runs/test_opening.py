@@ -63,6 +63,22 @@ def test_a_run_without_weights_says_so(run: RunFolder) -> None:
         engine.load(run.path)
 
 
+def test_a_run_whose_status_is_lost_opens_and_one_that_never_began_says_so(run: RunFolder) -> None:
+    run.status.unlink()
+    assert seed_of(engine.load(run.path)) == 100
+    assert seed_of(engine.load(run.snapshot(7))) == 7
+    for path in run.snapshots().values():
+        path.unlink()
+    with pytest.raises(AtlasError, match="The run dates-1 has no weights yet: start it first"):
+        engine.load(run.path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"model_type": "llama", "task": "x"}', "\udcff"])
+def test_other_settings_are_no_run(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config.json").write_bytes(text.encode(errors="surrogateescape"))
+    assert RunFolder.around(tmp_path) is None
+
+
 @pytest.mark.parametrize("damage", [b"", b"\x08\x00\x00\x00\x00\x00\x00\x00{}"])
 def test_a_damaged_snapshot_is_one_sentence(run: RunFolder, damage: bytes) -> None:
     run.snapshot(7).write_bytes(damage or run.snapshot(7).read_bytes()[:500])

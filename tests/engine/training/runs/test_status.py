@@ -33,6 +33,14 @@ def test_a_run_without_a_status_was_never_started(folder: RunFolder) -> None:
     assert statuses.read(folder) == Status(state="created")
 
 
+def test_a_run_that_has_curves_and_no_status_lost_it(folder: RunFolder) -> None:
+    folder.metrics.touch()
+    found = statuses.read(folder)
+    assert (found.state, found.is_live) == ("interrupted", False)
+    assert found.error
+    assert "status.json is missing" in str(found.error.error)
+
+
 def test_a_run_whose_process_is_there_is_at_work(folder: RunFolder) -> None:
     said = Status(state="running", process=here(), step=3)
     statuses.write(folder, said)

@@ -187,7 +187,7 @@ KILLED = """
 import os, signal, sys
 from engine.training import worker
 from engine.training.runs import metrics, work
-work.CHECKPOINT_EVERY, work.WRITING = 0, 1e9
+work.FIRST_CHECKPOINT, work.CHECKPOINT_EVERY, work.WRITING = 0, 0, 1e9
 append = metrics.MetricsWriter.append
 def append_or_die(self, record):
     if record["step"] == 6:
@@ -207,6 +207,26 @@ def test_a_killed_run_makes_the_very_same_steps_again(folder: RunFolder, undistu
     assert worker.main([str(folder.path)]) == 0
     assert same(folder, undisturbed)
     assert b'{"step": 5, "resumed": true}' in folder.metrics.read_bytes()
+
+
+def test_the_first_checkpoint_comes_soon_and_the_others_at_their_distance(home, monkeypatch) -> None:
+    folder = runs.create(config(steps=36)).folder
+    seconds, made = [0.0], []
+    monkeypatch.setattr(work, "time", SimpleNamespace(monotonic=lambda: seconds[0]))  # each step takes one
+    write, checkpoint = work.Work.write, work.Work.checkpoint
+
+    def writes(self, record, metrics) -> None:
+        seconds[0] += 1
+        write(self, record, metrics)
+
+    def checkpoints(self) -> None:
+        made.append(self.training.step)
+        checkpoint(self)
+
+    monkeypatch.setattr(work.Work, "write", writes)
+    monkeypatch.setattr(work.Work, "checkpoint", checkpoints)
+    assert worker.main([str(folder.path)]) == 0
+    assert made == [2, 17, 32, 36]
 
 
 def test_without_a_checkpoint_it_begins_anew(folder: RunFolder, undisturbed: RunFolder, monkeypatch) -> None:
