@@ -203,9 +203,14 @@ class Plot {
   async show(data) {
     const first = !this.data;
     const same = data.stamp === this.root.dataset.stamp; // drawn, not only asked for: that may still be on its way
+    const other = !first && data.rests && data.name !== this.data.name; // of which the page has chosen a step
     this.data = data;
-    if (first) this.step = this.indexOf(data.step);
+    if (first || other) this.step = this.indexOf(data.step);
     this.step = Math.min(this.step, Math.max(0, this.steps.length - 1));
+    if (other) {
+      this.halt();
+      this.told = null;
+    }
     this.dress();
     if (same) {
       this.fit();
@@ -425,10 +430,16 @@ class Plot {
   }
 
   pause() {
+    this.halt();
+    this.tell();
+  }
+
+  /** Plays no more, and tells nothing of the step at which it stands. */
+  halt() {
     clearTimeout(this.timer);
+    clearTimeout(this.telling);
     this.timer = null;
     this.showPlaying();
-    this.tell();
   }
 
   /** Tells the page the step at which the figure has come to rest, if the page wants to know. */

@@ -85,6 +85,18 @@ def test_a_head_with_hidden_cells_is_gone_through_like_any_other(screen: Screen)
     )  # whatever goes wrong while it moves stands in the console, which is looked at in the end
 
 
+def test_another_run_is_shown_at_the_step_that_the_page_speaks_of(opened: Screen) -> None:
+    opened.press("Home")
+    opened.page.locator(".atlas-cut caption", has_text="After step 0").wait_for()
+    picker = opened.page.locator("[class*=st-key-atlas-replay-run] input")
+    picker.click()
+    picker.fill("Induction")
+    picker.press("Enter")
+    opened.page.locator(".atlas-cut caption", has_text="After step 400").wait_for()
+    opened.page.locator(".atlas-plot[aria-label^='Induction'][data-step='400']").wait_for()
+    assert not opened.complaints()
+
+
 def test_before_the_first_run_something_moves_by_itself_until_it_is_touched(screen: Screen) -> None:
     screen.open("/runs")
     first = screen.step
