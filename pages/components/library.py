@@ -23,6 +23,7 @@ from engine.config import AtlasError
 from engine.home import home
 from engine.pretrained import catalogue, hub, sources
 from engine.pretrained.catalogue import CATALOGUE
+from engine.training import runs
 from engine.training.runs.folder import RunFolder
 from pages.components import state
 from pages.components.language import _, language
@@ -159,10 +160,18 @@ def _trained() -> Iterator[Known]:
     if not name or Path(name).name != name or not step.isdecimal():
         return
     for folder in (EMBEDDED / name, home() / "runs" / name):
-        path = RunFolder(folder).snapshot(int(step))
-        if os.path.isfile(path):
-            yield Known(f"{name}@{step}", f"{name} @{step}", "trained", str(path))
+        made = RunFolder(folder)
+        if os.path.isfile(path := made.snapshot(int(step))):
+            yield Known(f"{name}@{step}", f"{_titled(made)} @{step}", "trained", str(path))
             return
+
+
+def _titled(folder: RunFolder) -> str:
+    """What a model that came along, or a run, is called."""
+    card = folder.path / "card.json"
+    if card.parent.parent == EMBEDDED:
+        return _(json.loads(card.read_text("utf-8"))["title"])
+    return runs.find(folder.path.name).title
 
 
 def _told_apart(found: list[Known]) -> list[Known]:

@@ -31,7 +31,7 @@ def bold(screen: Screen) -> list[str]:
 @pytest.mark.parametrize(
     ("link", "lang", "form", "focus", "subtitle"),
     [
-        (DATES, "zh-CN", "talk", ["0", "6"], "Dates · 第 0 层 · 第 2 头"),
+        (DATES, "zh-CN", "talk", ["0", "6"], "日期 · 第 0 层 · 第 2 头"),
         (POCKET, "en", "wide", ["dog", "dog"], "Pocket · layer 0 · head 0"),
     ],
     ids=["dates", "pocket"],
