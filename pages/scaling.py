@@ -39,12 +39,16 @@ def real_head(chosen: Knobs) -> type:
     with read.row:
         specimens.menu()
     head = scaling.head_scores(read.lm, read.chain, read.place)
-    divisor = head.divisor * chosen.times / 100
+    divisor = head.divisor * (chosen.times / 100)  # at 100 % the very same
 
     def build() -> list[Chart | Matrix]:
         matrices, chart = of_head(head, divisor, read.words)
         return [*matrices, chart]
 
+    if not (head.visible.sum(-1) > 1).any():
+        panels.paragraph(
+            _("No query of this text sees more than one key, so nothing is decided: type a longer one.")
+        )
     where = _("{model}, layer {layer}, head {head}, with three divisors")
     label = where.format(model=read.lm.title, layer=read.place.layer, head=read.place.head)
     sheets.show("scaling-head", label, (read.content, divisor), build, FOURS)

@@ -7,8 +7,8 @@ and variance d_k. No torch here. Axes: query, key, width (of a head), divisor.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,10 +84,11 @@ class OverWidths:
     scaled: tuple[Decided, ...]
 
 
-def over_widths(keys: int, seed: int, widths: Sequence[int] = WIDTHS) -> OverWidths:
+@lru_cache(maxsize=32)
+def over_widths(keys: int, seed: int, widths: tuple[int, ...] = WIDTHS) -> OverWidths:
     drawn = {d_k: dot_products(d_k, keys, seed) for d_k in widths}
     return OverWidths(
-        tuple(widths),
+        widths,
         tuple(float(dots.var()) for dots in drawn.values()),
         tuple(decided(softmax(dots)) for dots in drawn.values()),
         tuple(decided(softmax(dots / math.sqrt(d_k))) for d_k, dots in drawn.items()),

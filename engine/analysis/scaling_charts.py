@@ -17,7 +17,7 @@ from engine.config import N_
 BARE, SCALED = N_("q · k"), N_("q · k / √d_k")
 WITHOUT, AS_TRAINED, AS_CHOSEN = N_("Without the scale"), N_("As the model has it"), N_("As you have it")
 BINS = 41
-DIVISORS = np.geomspace(0.25, 64, 49)  # over the model's own
+DIVISORS = np.geomspace(0.05, 64, 57)  # over the model's own
 
 
 def spread(dots: np.ndarray, d_k: int) -> Chart:

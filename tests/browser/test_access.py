@@ -23,7 +23,7 @@ def violations(screen: Screen) -> list[str]:
     "link",
     [
         "/?beat=7", "/attention?beat=7", "/models", "/training", "/runs?run=reverse&probe=abcdefgh", "/clinic",
-        "/clinic?symptom=nan", "/clinic?case=scores_not_scaled",
+        "/clinic?symptom=nan", "/clinic?case=scores_not_scaled", "/scaling?model=dates",
     ],
 )  # fmt: skip
 def test_no_rule_is_broken(screen: Screen, link: str, theme: str) -> None:

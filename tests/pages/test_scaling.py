@@ -40,6 +40,7 @@ def test_a_knob_is_in_the_link_and_comes_back_from_it(open_app: Start) -> None:
     [
         ("d_k:4096", "d_k must be at most 1024, not 4096"),
         ("d_k:wide", "d_k must be a whole number, not &#x27;wide&#x27;"),
+        ("seed:" + "[" * 100, "seed must be a whole number"),
         ("colour:3", "There is no setting called colour"),
     ],
 )
@@ -109,6 +110,29 @@ def test_a_race_is_run_in_the_background_and_found_again(open_app: Start, begun:
         in said
     )
     assert again.button(key="atlas-race-scaling").label == "Train them again"
+
+
+def test_while_a_race_is_run_no_second_one_is_begun_and_a_deleted_run_is_no_fault(
+    open_app: Start, begun: list[Sequence[str]]
+) -> None:
+    app = open_app("scaling", lang="en", model="dates")
+    app.button(key="atlas-race-scaling").click().run()
+    ((first, second),) = begun
+    stands(runs.find(first), state="running", step=100, steps=600)
+    app = open_app("scaling", lang="en", model="dates")
+    assert app.button(key="atlas-race-scaling").disabled
+    runs.delete(second)
+    stands(runs.find(first), step=600, steps=600, exact=0.5)
+    app.run()
+    assert not app.exception
+    assert "atlas-problem" not in html(app)
+    assert app.button(key="atlas-race-scaling").label == "Train them"
+
+
+def test_a_text_in_which_nothing_is_decided_is_told(open_app: Start) -> None:
+    app = open_app("scaling", lang="en", model="reverse", text="a", target="", kind="self")
+    assert not app.exception
+    assert "No query of this text sees more than one key" in html(app)
 
 
 def test_on_stage_figures_and_knobs_are_left(open_app: Start) -> None:

@@ -34,9 +34,14 @@ FOLLOWING = (
 
 def create(config: RunConfig, axes: Mapping[str, Sequence[Any]], data: Path | None = None) -> list[Run]:
     """New runs that were not started yet. Raises AtlasError, and makes none, when one of them cannot be."""
+    return create_all(grid(config, axes), data)
+
+
+def create_all(configs: Sequence[RunConfig], data: Path | None = None) -> list[Run]:
+    """The same, of settings that differ in any way."""
     made: list[Run] = []
     try:
-        for one in grid(config, axes):
+        for one in configs:
             made.append(runs.create(one, data))
     except BaseException:
         for run in made:

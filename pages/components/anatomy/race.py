@@ -13,6 +13,7 @@ import streamlit as st
 from engine.training import runs
 from engine.training.runs import Run
 from engine.training.runs.folder import RunConfig
+from engine.training.runs.sweep import SWEPT, create_all
 from pages.components import navigation, panels, shell, state
 from pages.components.language import _
 from pages.components.models import fetching
@@ -20,7 +21,6 @@ from pages.components.runs import compare
 from pages.components.training.controls import is_moving, progress_words
 
 PULSE = 1.0  # seconds between two looks at runs that are at work
-LEARNED_FROM = ("task", "model", "training")  # what the outcome of a run depends on
 
 
 def show(name: str, entrants: Mapping[str, RunConfig]) -> None:
@@ -28,48 +28,52 @@ def show(name: str, entrants: Mapping[str, RunConfig]) -> None:
 
     name: of the race, for keys. entrants: what tells each from the others -> its settings.
     """
-    found = {label: newest(config) for label, config in entrants.items()}
-    label = _("Train them again") if all(found.values()) else _("Train them")
-    st.button(label, key=f"atlas-race-{name}", type="primary", on_click=partial(start, [*entrants.values()]))
+    found = {label: run for label, config in entrants.items() if (run := newest(config))}
+    moving = any(map(is_moving, found.values()))
+    st.button(
+        _("Train them again") if len(found) == len(entrants) else _("Train them"), key=f"atlas-race-{name}",
+        type="primary", disabled=moving, on_click=partial(start, [*entrants.values()]),
+    )  # fmt: skip
     fetching.problem("training")
-    names = [run.name for run in found.values() if run]
-    if names:
-        moving = any(is_moving(run) for run in found.values() if run)
-        st.fragment(progress, run_every=PULSE if moving else None)(found, moving)
+    if found:
+        names = {label: run.name for label, run in found.items()}
+        st.fragment(progress, run_every=PULSE if moving else None)(names, moving)
 
 
 def newest(config: RunConfig) -> Run | None:
     """The run begun last with the same settings in all that is learned from."""
-    wanted = [getattr(config, part) for part in LEARNED_FROM]
+    wanted = [getattr(config, part) for part in SWEPT]
     alike = [
-        run
-        for run in runs.listed()
-        if run.config and [getattr(run.config, part) for part in LEARNED_FROM] == wanted
+        run for run in runs.listed() if run.config and [getattr(run.config, part) for part in SWEPT] == wanted
     ]
-    return max(alike, key=lambda run: run.folder.config.stat().st_mtime_ns, default=None)
+    return max(alike, key=begun, default=None)
+
+
+def begun(run: Run) -> float:
+    """When it was made; long ago where it is gone by now."""
+    try:
+        return run.folder.config.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def start(entrants: Sequence[RunConfig]) -> None:
     with fetching.problem_kept("training"):
-        made = [runs.create(config) for config in entrants]
-        runs.start_all([run.name for run in made], "local")
+        runs.start_all([run.name for run in create_all(entrants)], "local")
 
 
-def progress(found: Mapping[str, Run | None], moving: bool) -> None:
-    """Curves and what each has come to; looks again by itself while one is at work."""
+def progress(names: Mapping[str, str], moving: bool) -> None:
+    """Curves and what each has come to; looks again by itself while one is at work. A run may be deleted meanwhile."""
+    known = {run.name: run for run in runs.listed()}
+    now = {label: known[name] for label, name in names.items() if name in known}
+    if len(now) < len(names) or (moving and not any(map(is_moving, now.values()))):
+        st.rerun()
     with shell.boundary():
-        now = {label: runs.find(run.name) for label, run in found.items() if run}
-        if moving and not any(map(is_moving, now.values())):
-            st.rerun()
         compare.curves([run.name for run in now.values()], {run.name: label for label, run in now.items()})
         for label, run in now.items():
             panels.paragraph(told(label, run))
-    names = ",".join(run.name for run in now.values())
-    st.page_link(
-        navigation.path("runs"),
-        label=_("See them in Runs"),
-        query_params={**state.write(state.view()), "runs": names},
-    )
+        there = state.view().model_copy(update={"runs": ",".join(names.values())})
+        st.page_link(navigation.path("runs"), label=_("See them in Runs"), query_params=state.write(there))
 
 
 def told(label: str, run: Run) -> str:

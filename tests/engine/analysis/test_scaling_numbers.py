@@ -63,7 +63,7 @@ def test_what_becomes_of_the_softmax_as_it_was_measured_with_another_program():
         256: (0.06, 0.12, 0.54),
         512: (0.04, 0.087, 0.64),
     }
-    found = over_widths(32, 0, [*measured])
+    found = over_widths(32, 0, tuple(measured))
     for bare, scaled, expected in zip(found.bare, found.scaled, measured.values(), strict=True):
         assert (bare.entropy, bare.jacobian, bare.saturated) == pytest.approx(expected, abs=0.05)
         assert (scaled.entropy, scaled.jacobian, scaled.saturated) == pytest.approx(
