@@ -1,4 +1,4 @@
-"""The ways into the Clinic: nine symptoms, and the cases that each leads to."""
+"""The ways into the Clinic: the symptoms, and the cases that each leads to."""
 
 from __future__ import annotations
 
