@@ -27,7 +27,7 @@ def spread(dots: np.ndarray, d_k: int) -> Chart:
     middles = (edges[:-1] + edges[1:]) / 2
     scaled = dots / math.sqrt(d_k)
     return Chart(
-        N_("How scores spread: share of them per unit"),
+        N_("How scores spread: share per unit"),
         N_("score"),
         (
             Series(BARE, middles, density(dots, edges), 1, "bars"),
