@@ -9,7 +9,7 @@ import numpy as np
 from engine.analysis.lines import Panel
 from engine.figures.drawing import Trace
 from engine.figures.panel_sheet import Translate
-from engine.figures.theme import number
+from engine.figures.theme import MINUS, number
 
 SHARES = ("right", "accuracy", "exact", "alignment")
 LOGARITHMIC = ("gradient_norm",)
@@ -61,3 +61,16 @@ def powers(values: np.ndarray) -> tuple[int, int]:
         return -1, 1
     low, high = math.floor(math.log10(positive.min())), math.ceil(math.log10(positive.max()))
     return low, max(high, low + 1)
+
+
+def ticks(low: float, high: float, most: int) -> tuple[float, ...]:
+    """Round numbers from low to high: multiples of 1, 2 or 5 times a power of ten, at most so many."""
+    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    step = next(s for s in (power, 2 * power, 5 * power, 10 * power) if (high - low) / s < most)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return tuple(float(f"{index * step:.12g}") for index in range(first, last + 1))
+
+
+def said(tick: float) -> str:
+    """A tick in few characters."""
+    return f"{tick:,.12g}".replace("-", MINUS) if 1e-3 <= abs(tick) < 1e6 or tick == 0 else number(tick, 1)

@@ -20,7 +20,7 @@ from engine.figures.layer_map import draw_map
 from engine.figures.panel_sheet import Sheet, Translate
 from engine.figures.quantities import LEGENDS
 from engine.figures.strips import typed
-from engine.figures.theme import Theme, escape, mix, shorten, text_width
+from engine.figures.theme import Theme, escape, mix, series_color, shorten, text_width
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -73,7 +73,7 @@ def names_of_runs(parts: Sequence[Panel | LayerMap], theme: Theme, board: Board)
         if left + width > board.width and rows[-1]:
             rows, left = [*rows, []], 0.0
         left += width
-        rows[-1].append(f"<span style='color:{run_color(theme, run)}'>━</span> {escape(label)}")
+        rows[-1].append(f"<span style='color:{series_color(theme, run)}'>━</span> {escape(label)}")
     return ["    ".join(row) for row in rows if row]
 
 
@@ -102,7 +102,7 @@ def faint(trace: Trace, theme: Theme) -> Trace:
 
 def stroke(line: Line, theme: Theme, several: bool) -> Trace:
     """One line. Held-out values were measured at few steps: dots say where; and a line of one point is a dot."""
-    color = run_color(theme, line.run) if several else mark_color(theme, line.mark)
+    color = series_color(theme, line.run) if several else mark_color(theme, line.mark)
     alone = {"size": 4} if len(line.steps) == 1 else None
     dots = {"held_out": {"size": 5}, "written": {"size": 6, "symbol": "diamond"}}.get(line.mark, alone)
     return {
@@ -122,11 +122,6 @@ def mark_color(theme: Theme, mark: str) -> str:
     """Of a single run: what it learns from is quiet, what it was not shown is not."""
     quiet = mix(theme.ground, theme.muted, 0.7)
     return {"held_out": theme.accent, "written": theme.value, "best": theme.accent}.get(mark, quiet)
-
-
-def run_color(theme: Theme, run: int) -> str:
-    colors = (theme.accent, theme.key, theme.value, theme.query, theme.muted)
-    return colors[run % len(colors)]
 
 
 def legend(panel: Panel, sheet: Sheet) -> str:

@@ -14,14 +14,13 @@ import numpy as np
 
 from engine.analysis.found_heads import FoundHead, RunHeads
 from engine.config import N_
-from engine.figures.curves import run_color
 from engine.figures.drawing import CLEAR, Trace
 from engine.figures.found_heads_sheet import Arrangement, Form, Tile, arrange
 from engine.figures.glance import names, pairs
 from engine.figures.hatching import hidden_runs
 from engine.figures.quantities import SCORES
 from engine.figures.strips import typed
-from engine.figures.theme import FONT, Theme, cell_weight, escape, shorten
+from engine.figures.theme import FONT, Theme, cell_weight, escape, series_color, shorten
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -108,7 +107,7 @@ def captions(tile: Tile, theme: Theme, form: Form, translate: Translate) -> Iter
     """Whose head, which, and how much of the score it has; its tokens where they are named."""
     left, size = tile.left, form.note
     label = shorten(tile.run.label, form.plate.side / size - 3)
-    color = run_color(theme, tile.run.run)
+    color = series_color(theme, tile.run.run)
     yield note(left, tile.top + 0.7 * size, f"<b>{escape(label)}</b>", size, color)
     if tile.head is None:
         yield note(left, tile.top + 2.2 * size, escape(translate(NONE)), size, theme.muted)

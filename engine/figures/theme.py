@@ -103,6 +103,12 @@ def contrast(a: str, b: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+def series_color(theme: Theme, index: int) -> str:
+    """The colour of what has a number among others on one chart: a run, a kind of series."""
+    colors = (theme.accent, theme.key, theme.value, theme.query, theme.muted)
+    return colors[index % len(colors)]
+
+
 def escape(text: str) -> str:
     """Token text, safe inside Plotly's labels, which read tags and entities; & first.
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from engine.config import AtlasError
-from engine.home import home
+from engine.home import EMBEDDED, home
 from engine.pretrained import catalogue, hub, sources
 from engine.pretrained.catalogue import CATALOGUE
 from engine.training import runs
@@ -28,7 +28,6 @@ from engine.training.runs.folder import RunFolder
 from pages.components import state
 from pages.components.language import _, language
 
-EMBEDDED = Path(__file__).parents[2] / "assets" / "models"
 FIRST = (  # from the simplest on; others follow by name
     "pocket", "reverse", "dates", "numbers", "phrases", "sort", "addition", "induction", "text", "digits",
 )  # fmt: skip

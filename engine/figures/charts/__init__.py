@@ -11,10 +11,10 @@ from engine.analysis.charts import Chart, Mark, Matrix, Series
 from engine.figures.boards import Board, Slot
 from engine.figures.charts.axes import across, upwards
 from engine.figures.charts.matrix import draw_matrix
-from engine.figures.charts.series import color_of, drawn
+from engine.figures.charts.series import drawn
 from engine.figures.drawing import Trace
 from engine.figures.panel_sheet import Sheet, Translate
-from engine.figures.theme import Theme, escape, shorten, text_width
+from engine.figures.theme import Theme, escape, series_color, shorten, text_width
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -72,7 +72,7 @@ def heading(sheet: Sheet, slot: Slot, part: Chart | Matrix) -> None:
 def legend(series: Sequence[Series], sheet: Sheet) -> str:
     """Signs with their words; one word for what measured and theory have in common."""
     return "   ".join(
-        f"<span style='color:{color_of(sheet.theme, one.hue)}'>{SIGNS[one.drawn]}</span> "
+        f"<span style='color:{series_color(sheet.theme, one.hue)}'>{SIGNS[one.drawn]}</span> "
         f"{escape(sheet.translate(one.label))}"
         for one in series
         if one.label

@@ -7,11 +7,12 @@ import math
 import numpy as np
 
 from engine.analysis.charts import Chart
-from engine.figures.axes import powers
+from engine.figures.axes import powers, said, ticks
 from engine.figures.drawing import Trace
 from engine.figures.panel_sheet import Sheet
-from engine.figures.theme import MINUS, escape, number
+from engine.figures.theme import escape
 
+MOST = 6  # numbers of an axis, less one
 FEW = 24  # points of a logarithmic axis, up to which its numbers are those that were measured
 
 
@@ -64,14 +65,4 @@ def places(low: float, high: float, points: np.ndarray | None = None) -> list[fl
             )
         every = -(-len(known) // 5)
         return [float(one) for one in known[::-1][::every][::-1]]
-    if not high > low:
-        return [low]
-    power = 10.0 ** math.floor(math.log10((high - low) / 5))
-    step = next(s for s in (power, 2 * power, 5 * power, 10 * power) if (high - low) / s < 5.5)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [float(f"{index * step:.12g}") for index in range(first, last + 1)]
-
-
-def said(tick: float) -> str:
-    """A number of an axis in few characters."""
-    return f"{tick:,.12g}".replace("-", MINUS) if 1e-3 <= abs(tick) < 1e6 or tick == 0 else number(tick, 1)
+    return [*ticks(low, high, MOST)] if high > low else [low]

@@ -10,18 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.analysis.charts import Series
-from engine.figures.charts.axes import said
+from engine.figures.axes import said
 from engine.figures.drawing import Trace
 from engine.figures.panel_sheet import Sheet
 from engine.figures.strips import typed
-from engine.figures.theme import Theme, escape, mix, number
+from engine.figures.theme import escape, mix, number, series_color
 
 DOTTED = 24  # points, up to which each has a dot
-
-
-def color_of(theme: Theme, hue: int) -> str:
-    colors = (theme.accent, theme.key, theme.value, theme.query, theme.muted)
-    return colors[hue % len(colors)]
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class Pen:
 
 def drawn(series: Series, sheet: Sheet) -> list[Trace]:
     """The traces of a series: its band below it, where there is one."""
-    pen = Pen(color_of(sheet.theme, series.hue), sheet.theme.ground, sheet.board.note / 5.2)
+    pen = Pen(series_color(sheet.theme, series.hue), sheet.theme.ground, sheet.board.note / 5.2)
     name = escape(sheet.translate(series.label))
     words = [
         f"{name} {said(float(x))}: {number(float(y), 4)}".strip()

@@ -13,6 +13,7 @@ import numpy as np
 
 from engine.analysis.evidence import Curve, Curves
 from engine.config import N_
+from engine.figures.axes import said, ticks
 from engine.figures.clinic.marks import NO_NUMBERS, Mark, patch
 from engine.figures.clinic.pair import Form, Pair, Translate, side_color
 from engine.figures.theme import Theme, escape, mix, number, text_width
@@ -115,19 +116,6 @@ def decades(values: np.ndarray) -> tuple[float, float]:
         return -1.0, 1.0
     low, high = math.floor(math.log10(positive.min())), math.ceil(math.log10(positive.max()))
     return float(low), float(max(high, low + 1))
-
-
-def ticks(low: float, high: float, most: int) -> tuple[float, ...]:
-    """Round numbers from low to high: multiples of 1, 2 or 5 times a power of ten, at most so many."""
-    power = 10.0 ** math.floor(math.log10((high - low) / most))
-    step = next(s for s in (power, 2 * power, 5 * power, 10 * power) if (high - low) / s < most)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return tuple(float(f"{index * step:.12g}") for index in range(first, last + 1))
-
-
-def said(tick: float) -> str:
-    """A tick in few characters."""
-    return f"{tick:,.12g}".replace("-", "−") if 1e-3 <= abs(tick) < 1e6 or tick == 0 else number(tick, 1)
 
 
 def frame(pair: Pair, axes: Axes, box: Box, over: str) -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from engine.analysis.charts import Chart, Mark, Matrix, Series
+from engine.figures.axes import said
 from engine.figures.charts import BOARDS, FOURS, charts, charts_spec
-from engine.figures.charts.axes import places, said
+from engine.figures.charts.axes import places
 from engine.figures.theme import DARK, LIGHT
 from tests.engine.figures.test_curves_figure import numbers
 

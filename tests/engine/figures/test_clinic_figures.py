@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from engine.analysis.evidence import Curve, Curves, Grid
-from engine.figures.clinic.curves import Axes, decades, padded, said, ticks
+from engine.figures.axes import said, ticks
+from engine.figures.clinic.curves import Axes, decades, padded
 from engine.figures.clinic.grids import Cells
 from engine.figures.clinic.marks import HIDDEN, INFINITE, NAN, places
 from engine.figures.clinic.pair import FORMS
